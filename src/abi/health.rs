@@ -1,0 +1,90 @@
+//! `bc_health` and `bc_loop_stats`: what the library tells of itself and of its loops.
+
+/// Buckets of a histogram of `bc_loop_stats`.
+pub const BC_HISTOGRAM_BUCKETS: usize = 256;
+
+/// The library's account of itself. `loops_watched` and the flags are of now, the rest counts since install.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bc_health {
+    /// Size of this structure as the caller knows it, in bytes; set by the caller.
+    pub struct_size: usize,
+    /// Loops watched now.
+    pub loops_watched: u64,
+    /// Loops and looper callbacks that were not watched because a table was full.
+    pub loops_refused: u64,
+    /// Calls with a stale token, on the wrong thread, an end without a begin, names lost beyond depth 16.
+    pub calls_misused: u64,
+    /// Blocks that have ended, each once.
+    pub blocks_seen: u64,
+    /// Of these, those handed to the listeners.
+    pub blocks_delivered: u64,
+    /// Of these, those lost on their way to the listeners; their reports were written all the same.
+    pub blocks_dropped: u64,
+    /// Of these, those that the filter or `ignore_modules` refused.
+    pub blocks_filtered: u64,
+    /// Samples taken.
+    pub samples_taken: u64,
+    /// Samples thinned out or not kept because the capacity was used up.
+    pub samples_lost: u64,
+    /// Samples that the thread did not answer in time.
+    pub samples_unanswered: u64,
+    /// Signals sent.
+    pub signals_sent: u64,
+    /// Waits of the watched program that a signal of ours cut short.
+    pub waits_cut: u64,
+    /// Report files written, each state of a block and each format.
+    pub reports_written: u64,
+    /// Report files that could not be written.
+    pub reports_failed: u64,
+    /// Blocks that share an earlier report.
+    pub reports_merged: u64,
+    /// Deliveries that found the queue to the listeners full.
+    pub listener_overruns: u64,
+    /// Times the monitor itself came late by more than it can excuse.
+    pub monitor_late: u64,
+    /// Times the process was made dumpable for a moment.
+    pub dumpable_windows: u64,
+    /// Memory reserved by the library, bytes of address space.
+    pub memory_bytes: u64,
+    /// Waiting threads can be sampled without a signal.
+    pub signal_free_available: bool,
+    /// A signal is there to sample with.
+    pub signal_available: bool,
+    /// Somebody else has taken our signal; none is sent any more.
+    pub signal_taken_over: bool,
+    /// The system's CPU load can be read.
+    pub system_cpu_available: bool,
+}
+
+/// What a loop's dispatches took.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bc_loop_stats {
+    /// Size of this structure as the caller knows it, in bytes; set by the caller.
+    pub struct_size: usize,
+    /// Dispatches ended.
+    pub dispatches: u64,
+    /// Blocks seen.
+    pub blocks: u64,
+    /// Dispatches above 16.7 ms.
+    pub slow_count: u64,
+    /// Dispatches above 700 ms.
+    pub frozen_count: u64,
+    /// Frames missed, of a loop of frame callbacks.
+    pub missed_frames: u64,
+    /// Time spent in outermost dispatches. Nanoseconds.
+    pub busy_ns: u64,
+    /// Time watched. Nanoseconds.
+    pub observed_ns: u64,
+    /// The longest dispatch. Nanoseconds.
+    pub max_ns: u64,
+    /// Half of the dispatches took no longer. Nanoseconds.
+    pub p50_ns: u64,
+    /// Nine of ten dispatches took no longer. Nanoseconds.
+    pub p90_ns: u64,
+    /// 99 of 100 dispatches took no longer. Nanoseconds.
+    pub p99_ns: u64,
+    /// Dispatches by duration, log-scaled.
+    pub histogram: [u64; BC_HISTOGRAM_BUCKETS],
+}

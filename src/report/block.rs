@@ -1,0 +1,125 @@
+//! What a report says of one block. Samples and frames stand in the layout that listeners get, so that they exist once.
+
+use crate::abi::{bc_block_state, bc_cause};
+
+/// One block, complete for a report. Byte strings may hold anything: they come from programs.
+pub struct Block<'a> {
+    /// Names the block in all its states.
+    pub id: u64,
+    /// What has become of it.
+    pub state: bc_block_state,
+    /// Why.
+    pub cause: bc_cause,
+    /// The cause in words.
+    pub cause_detail: Option<&'a [u8]>,
+    /// Name of the loop.
+    pub loop_name: &'a [u8],
+    /// The blocked thread.
+    pub tid: i32,
+    /// The innermost open dispatch's.
+    pub what: Option<&'a [u8]>,
+    /// The innermost open dispatch's.
+    pub tag: u64,
+    /// Begin on the wall clock.
+    pub start_unix_ms: i64,
+    /// Begin on CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// Duration, so far or in all.
+    pub wall_ns: u64,
+    /// CPU time of the thread.
+    pub cpu_ns: u64,
+    /// By how much `cpu_ns` may be off.
+    pub cpu_uncertainty_ns: u64,
+    /// The limit that was passed.
+    pub threshold_ns: u64,
+    /// Time it was ready to run and did not, where known.
+    pub run_queue_wait_ns: Option<u64>,
+    /// Later blocks that share this report.
+    pub repeats: Repeats,
+    /// Whether it moved, where stacks tell.
+    pub progress: Option<Progress>,
+    /// Oldest first.
+    pub samples: super::view::Samples<'a>,
+    /// CPU load, oldest first.
+    pub cpu: &'a [CpuTick],
+}
+
+/// Blocks that came again.
+#[derive(Clone, Copy, Default)]
+pub struct Repeats {
+    /// How many.
+    pub count: u32,
+    /// Their durations together.
+    pub wall_ns_total: u64,
+    /// When the last one began, on the wall clock; 0 with none.
+    pub last_unix_ms: i64,
+}
+
+/// What the samples of a block say of its progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// One stack throughout and no CPU time.
+    Stuck,
+    /// Running in one place.
+    Busy,
+    /// Different stacks.
+    Progressing,
+}
+
+/// CPU load between the previous look and this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTick {
+    /// When, on CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// This process, hundredths of a percent of one core: 0 to 10,000 times the cores.
+    pub process: u32,
+    /// Everything, the same unit: 0 to 10,000 (all cores busy). What `/proc/stat` says, where it is readable.
+    pub system: Option<SystemLoad>,
+}
+
+/// Shares of the machine's time, hundredths of a percent of all cores together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemLoad {
+    /// Not idle.
+    pub busy: u16,
+    /// In programs.
+    pub user: u16,
+    /// In the kernel.
+    pub system: u16,
+    /// Idle with a device pending.
+    pub io_wait: u16,
+}
+
+/// What is the same in all reports of an installation. Strings that the program did not give are left out.
+pub struct Context<'a> {
+    /// The program's own words, from the configuration.
+    pub qualifier: Option<&'a [u8]>,
+    /// See `qualifier`.
+    pub version_name: Option<&'a [u8]>,
+    /// See `qualifier`.
+    pub version_code: Option<&'a [u8]>,
+    /// See `qualifier`.
+    pub user_id: Option<&'a [u8]>,
+    /// See `qualifier`.
+    pub network_type: Option<&'a [u8]>,
+    /// Name of the process.
+    pub process_name: &'a [u8],
+    /// Its id.
+    pub pid: i32,
+    /// The device's model (Android) or machine (elsewhere).
+    pub model: &'a [u8],
+    /// Android's `SDK RELEASE`, elsewhere the kernel's name and release.
+    pub api_level: &'a [u8],
+    /// Processors.
+    pub cores: u32,
+    /// Memory that is free and that there is, kB; 0 unknown.
+    pub free_memory_kb: u64,
+    /// See `free_memory_kb`.
+    pub total_memory_kb: u64,
+    /// Local time is this much ahead of UTC.
+    pub utc_offset_s: i32,
+    /// Sample interval in force, for `cpu-busy`.
+    pub sample_interval_ns: u64,
+    /// The library's account of itself at this time.
+    pub health: &'a crate::abi::bc_health,
+}

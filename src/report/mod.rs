@@ -1,0 +1,4 @@
+//! From a block to text, JSON and a file.
+
+pub mod block;
+pub mod view;

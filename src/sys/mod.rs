@@ -1,0 +1,3 @@
+//! The only door to the C library and the kernel. Each file wraps one of their subjects in safe functions.
+
+pub mod errno;

@@ -1,0 +1,43 @@
+//! Registers by their DWARF numbers.
+
+/// How many DWARF numbers are kept: 17 on x86_64 (16 is the return address), 33 on aarch64 (30 lr, 31 sp, 32 pc).
+pub const COUNT: usize = 33;
+
+/// A thread's registers, of which some may be unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    values: [u64; COUNT],
+    known: u64,
+    /// The instruction that is executed, or the return address of an outer frame.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+}
+
+impl Registers {
+    /// Only pc and sp are known.
+    pub fn new(pc: u64, sp: u64) -> Registers {
+        Registers { values: [0; COUNT], known: 0, pc, sp }
+    }
+
+    /// The register of this DWARF number, where it is known.
+    pub fn get(&self, number: u16) -> Option<u64> {
+        let value = *self.values.get(usize::from(number))?;
+        (self.known >> number & 1 == 1).then_some(value)
+    }
+
+    /// Makes a register known. A number out of range is ignored.
+    pub fn set(&mut self, number: u16, value: u64) {
+        if let Some(place) = self.values.get_mut(usize::from(number)) {
+            *place = value;
+            self.known |= 1 << number;
+        }
+    }
+
+    /// Makes a register unknown.
+    pub fn forget(&mut self, number: u16) {
+        if usize::from(number) < COUNT {
+            self.known &= !(1 << number);
+        }
+    }
+}
