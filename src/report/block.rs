@@ -1,6 +1,7 @@
 //! What a report says of one block. Samples and frames stand in the layout that listeners get, so that they exist once.
 
 use crate::abi::{bc_block_state, bc_cause};
+pub use crate::sample::cpu::{CpuTick, SystemLoad};
 
 /// One block, complete for a report. Byte strings may hold anything: they come from programs.
 pub struct Block<'a> {
@@ -64,30 +65,6 @@ pub enum Progress {
     Busy,
     /// Different stacks.
     Progressing,
-}
-
-/// CPU load between the previous look and this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuTick {
-    /// When, on CLOCK_MONOTONIC.
-    pub time_ns: u64,
-    /// This process, hundredths of a percent of one core: 0 to 10,000 times the cores.
-    pub process: u32,
-    /// Everything, the same unit: 0 to 10,000 (all cores busy). What `/proc/stat` says, where it is readable.
-    pub system: Option<SystemLoad>,
-}
-
-/// Shares of the machine's time, hundredths of a percent of all cores together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SystemLoad {
-    /// Not idle.
-    pub busy: u16,
-    /// In programs.
-    pub user: u16,
-    /// In the kernel.
-    pub system: u16,
-    /// Idle with a device pending.
-    pub io_wait: u16,
 }
 
 /// What is the same in all reports of an installation. Strings that the program did not give are left out.

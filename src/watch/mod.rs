@@ -1,0 +1,11 @@
+//! Loops, their marks, and the monitor that looks at them.
+
+pub mod bell;
+pub mod gate;
+pub mod judge;
+pub mod late;
+pub mod mark;
+pub mod marks;
+pub mod registry;
+pub mod slot;
+pub mod token;
