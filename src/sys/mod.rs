@@ -11,6 +11,8 @@ pub mod futex;
 pub mod lock;
 pub mod log;
 pub mod mapping;
+pub mod maps;
+pub mod memory;
 pub mod procfs;
 pub mod signal;
 pub mod thread;
