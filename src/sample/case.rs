@@ -87,7 +87,9 @@ pub struct Case {
     pub ticks: u64,
     /// Every so many ticks one is kept; doubles when the case is thinned.
     pub stride: u64,
-    /// The writer has made its files: they are open, and written again in each state.
+    /// It was told as a hang.
+    pub is_hang: bool,
+    /// The writer has made its files; each further state writes them again.
     pub is_stored: bool,
 }
 
@@ -117,6 +119,7 @@ impl Case {
         sample_count: 0,
         ticks: 0,
         stride: 1,
+        is_hang: false,
         is_stored: false,
     };
 

@@ -17,9 +17,11 @@
 
 use super::answer::{Answer, COPY, RECORDS, Record};
 use crate::ring::version::Version;
-use crate::sys::context::{self, FRAME_POINTER};
+use crate::sys::context;
 use crate::sys::errno::Errno;
+use crate::sys::memory::OwnMemory;
 use crate::sys::{futex, signal, thread};
+use crate::unwind::arch;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -144,12 +146,12 @@ unsafe fn fill(answer: &mut Answer, context: *const c_void) {
         answer.copied = ((high - sp) as usize).min(COPY);
         // SAFETY: from the stack pointer up the thread's own stack is mapped, and `high` is within it.
         unsafe { ptr::copy_nonoverlapping(sp as usize as *const u8, answer.copy.as_mut_ptr(), answer.copied) };
-        let frame_pointer = answer.registers.get(usize::from(FRAME_POINTER)).copied().unwrap_or(0);
+        let frame_pointer = answer.registers.get(usize::from(arch::FP)).copied().unwrap_or(0);
         // SAFETY: as above.
         unsafe { follow_records(answer, frame_pointer, high) };
     } else {
         // A stack of the program's own making: how far it goes is not known, so the kernel is asked, which does not fault.
-        answer.copied = crate::sys::memory::copy_own(sp, &mut answer.copy);
+        answer.copied = OwnMemory::new().copy(sp, &mut answer.copy);
     }
 }
 

@@ -6,5 +6,6 @@ pub mod cpu;
 pub mod evidence;
 pub mod handler;
 pub mod request;
-// pub mod sampler;
+pub mod sampler;
+pub mod stack;
 pub mod what;

@@ -3,13 +3,6 @@
 
 use core::ffi::c_void;
 
-/// DWARF's number of the frame pointer.
-#[cfg(target_arch = "x86_64")]
-pub const FRAME_POINTER: u16 = 6;
-/// DWARF's number of the frame pointer.
-#[cfg(target_arch = "aarch64")]
-pub const FRAME_POINTER: u16 = 29;
-
 /// pc, sp, and the other registers handed one by one to `each`.
 ///
 /// # Safety

@@ -24,12 +24,13 @@ impl Default for OwnMemory {
     }
 }
 
-impl Memory for OwnMemory {
-    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+impl OwnMemory {
+    /// Copies what can be read from `address` on, and says how much. Async-signal-safe.
+    pub fn copy(&self, address: u64, out: &mut [u8]) -> usize {
         // The kernel takes no tagged address here, and code may keep a tag in the top byte.
         #[cfg(target_arch = "aarch64")]
         let address = address & (u64::MAX >> 8);
-        let Ok(address) = usize::try_from(address) else { return false };
+        let Ok(address) = usize::try_from(address) else { return 0 };
         let here = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
         let there = libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: out.len() };
         // Through `syscall`, because the function of this name is younger than the oldest C library served. It is
@@ -46,7 +47,13 @@ impl Memory for OwnMemory {
                 0 as libc::c_long,
             )
         };
-        usize::try_from(read) == Ok(out.len())
+        usize::try_from(read).unwrap_or(0)
+    }
+}
+
+impl Memory for OwnMemory {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        self.copy(address, out) == out.len()
     }
 }
 

@@ -76,9 +76,14 @@ impl Gate {
         if self.is_open() {
             return None;
         }
-        let last = LastOpen { from: Ticks(self.opened_before.load(Relaxed)), to: Ticks(self.closed_at.load(Relaxed)) };
+        let last = self.before_last_closing();
         core::sync::atomic::fence(Acquire);
         (!self.is_open() && last.from.0 != CLOSED).then_some(last)
+    }
+
+    /// The time before it was closed last, whether it has been opened again or not.
+    pub fn before_last_closing(&self) -> LastOpen {
+        LastOpen { from: Ticks(self.opened_before.load(Relaxed)), to: Ticks(self.closed_at.load(Relaxed)) }
     }
 
     /// The part of the time from `at` to `now` that counts: since the gate opened, or before it closed.

@@ -6,6 +6,10 @@ use crate::sys::clock::Ticks;
 /// One stretch that was longer than its limit, exact.
 #[derive(Clone, Copy)]
 pub struct LateEnd {
+    /// The loop's token: a slot may be taken anew before the monitor comes by.
+    pub token: usize,
+    /// Version of the marks in it.
+    pub version: usize,
     /// Begin, as far as it counts.
     pub from: Ticks,
     /// End.

@@ -116,7 +116,16 @@ fn perhaps_late(slot: &Slot, at: Ticks, now: Ticks, limit_ns: u64) {
         let (what, tag) = slot.marks.innermost();
         // SAFETY: the text is valid until the matching end has returned, and this is that end or comes before it.
         let what = unsafe { What::copy(what) };
-        LateEnd { from, to, cpu_ns: clock::own_cpu(), limit_ns, tag, what }
+        LateEnd {
+            token: slot.last_token.load(Relaxed),
+            version: slot.marks.version().current(),
+            from,
+            to,
+            cpu_ns: clock::own_cpu(),
+            limit_ns,
+            tag,
+            what,
+        }
     });
     if !posted {
         // The monitor has not come by for as many blocks as there are places: what cannot be kept is counted.
