@@ -67,7 +67,7 @@ pub enum Progress {
     Progressing,
 }
 
-/// What is the same in all reports of an installation. Strings that the program did not give are left out.
+/// What a report says beside its block. Strings that the program did not give are left out.
 pub struct Context<'a> {
     /// The program's own words, from the configuration.
     pub qualifier: Option<&'a [u8]>,
@@ -93,10 +93,14 @@ pub struct Context<'a> {
     pub free_memory_kb: u64,
     /// See `free_memory_kb`.
     pub total_memory_kb: u64,
+    /// When the report is written, milliseconds since 1970.
+    pub now_unix_ms: i64,
     /// Local time is this much ahead of UTC.
     pub utc_offset_s: i32,
     /// Sample interval in force, for `cpu-busy`.
     pub sample_interval_ns: u64,
+    /// Only the base names of modules are told.
+    pub redact_paths: bool,
     /// The library's account of itself at this time.
     pub health: &'a crate::abi::bc_health,
 }
