@@ -10,6 +10,9 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+pub mod engine;
+pub mod ffi;
+pub mod hook;
 pub mod report;
 pub mod ring;
 pub mod sample;

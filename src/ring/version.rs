@@ -80,8 +80,7 @@ mod model {
                     });
                 }
             });
-            if let Some(((first, second), version)) =
-                shared.0.read(|| (shared.1.load(Relaxed), shared.2.load(Relaxed)))
+            if let Some(((first, second), version)) = shared.0.read(|| (shared.1.load(Relaxed), shared.2.load(Relaxed)))
             {
                 assert_eq!(first, second);
                 assert_eq!(version as u64, 2 * first);

@@ -29,11 +29,14 @@ pub fn between(before: Reading, from: Ticks, first: Reading, end: Reading) -> Cp
     let least = used.saturating_sub(from.since(before.at)).min(most);
     let known = end.cpu_ns.saturating_sub(first.cpu_ns);
     let half = (most - least) / 2;
-    CpuTime { cpu_ns: known.saturating_add(least).saturating_add(half), uncertainty_ns: half.max((most - least) - half) }
+    CpuTime {
+        cpu_ns: known.saturating_add(least).saturating_add(half),
+        uncertainty_ns: half.max((most - least) - half),
+    }
 }
 
 /// CPU load between the previous look and this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTick {
     /// When, on CLOCK_MONOTONIC.
     pub time_ns: u64,

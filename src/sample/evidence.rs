@@ -4,8 +4,8 @@
 //! second one, evenly over its whole length. A case below its part that finds nothing free thins the largest case.
 
 use super::case::{Case, Phase};
-use crate::abi::bc_sample_method;
 use super::cpu::CpuTick;
+use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::SAMPLES_LOST;
 
@@ -109,6 +109,16 @@ impl Evidence {
         if let Some(case) = self.cases.get_mut(number) {
             case.order = self.order;
         }
+    }
+
+    /// The order of the latest block.
+    pub fn last_order(&self) -> u64 {
+        self.order
+    }
+
+    /// Is there a block up to this order that has ended and is not written yet?
+    pub fn has_ended_up_to(&self, order: u64) -> bool {
+        self.cases.iter().any(|case| case.phase == Phase::Ended && case.order <= order)
     }
 
     /// The next case that the writer has something to do with, oldest block first.

@@ -72,7 +72,8 @@ impl<T: Copy> Callback<Option<T>> {
     /// Runs it, if there is one and not too many threads are inside.
     pub fn run(&self, call: impl FnOnce(Option<T>, *mut c_void)) {
         let own = thread::tid();
-        let Some(place) = self.runners.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok()) else {
+        let Some(place) = self.runners.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok())
+        else {
             return;
         };
         // Read after the place was taken: `replace` either is seen here, or sees this thread inside.

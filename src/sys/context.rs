@@ -13,8 +13,8 @@ pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)
     use libc::*;
     // DWARF numbers 0 to 15, as the System V ABI for AMD64 lists them.
     const ORDER: [i32; 16] = [
-        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12,
-        REG_R13, REG_R14, REG_R15,
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11,
+        REG_R12, REG_R13, REG_R14, REG_R15,
     ];
     // SAFETY: the caller vouches for it.
     let registers = unsafe { &(*context.cast::<ucontext_t>()).uc_mcontext.gregs };

@@ -5,8 +5,12 @@ use crate::abi::{bc_log_handler, bc_log_level};
 use arrayvec::ArrayString;
 use core::ffi::c_void;
 use core::fmt::Write;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static HANDLER: Callback<bc_log_handler> = Callback::new();
+
+/// An uninstall waits for the handler to come to rest.
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// Longest message, bytes; a longer one is cut.
 const LONGEST: usize = 511;
@@ -21,6 +25,16 @@ pub fn is_inside() -> bool {
     HANDLER.is_inside()
 }
 
+/// Is any thread inside the handler?
+pub fn is_running() -> bool {
+    HANDLER.is_running()
+}
+
+/// Hands nothing over for a while.
+pub fn silence(is_silent: bool) {
+    SILENT.store(is_silent, Release);
+}
+
 /// After fork: the threads that were inside the handler are gone.
 pub fn forget_runners() {
     HANDLER.forget_runners();
@@ -29,7 +43,7 @@ pub fn forget_runners() {
 /// Formats and hands over one message; costs next to nothing without a handler.
 pub fn write(level: bc_log_level, message: core::fmt::Arguments<'_>) {
     // What happens inside the handler is not told to it.
-    if !HANDLER.is_set() || is_inside() {
+    if !HANDLER.is_set() || SILENT.load(Acquire) || is_inside() {
         return;
     }
     let mut text = ArrayString::<{ LONGEST + 1 }>::new();

@@ -18,6 +18,14 @@ unsafe impl Zeroed for u16 {}
 unsafe impl Zeroed for u32 {}
 // SAFETY: plain numbers.
 unsafe impl Zeroed for u64 {}
+// SAFETY: numbers and nullable pointers.
+unsafe impl Zeroed for crate::abi::bc_frame {}
+// SAFETY: numbers, a nullable pointer, bools, and an enumeration that has a zero.
+unsafe impl Zeroed for crate::abi::bc_sample {}
+// SAFETY: numbers.
+unsafe impl Zeroed for crate::sample::answer::Record {}
+// SAFETY: numbers and an array of records.
+unsafe impl Zeroed for crate::sample::answer::Answer {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 

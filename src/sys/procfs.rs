@@ -44,7 +44,8 @@ impl ThreadStat {
     /// Parses it. The name may hold anything, brackets and newlines too, so the fields count from the last `)`.
     pub fn parse(text: &[u8]) -> Option<ThreadStat> {
         let end_of_name = text.iter().rposition(|b| *b == b')')?;
-        let mut fields = text.get(end_of_name.checked_add(1)?..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
+        let mut fields =
+            text.get(end_of_name.checked_add(1)?..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
         let state = *fields.next()?.first()?;
         // The state is field 3, the start time field 22.
         let start_time = number(fields.nth(18)?)?;

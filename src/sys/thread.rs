@@ -74,7 +74,8 @@ pub fn spawn<T: Send>(
         libc::pthread_sigmask(libc::SIG_SETMASK, everything.as_ptr(), before.as_mut_ptr());
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
-        let result = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), start(body), ptr::from_mut(value).cast());
+        let result =
+            libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), start(body), ptr::from_mut(value).cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
         if result != 0 {

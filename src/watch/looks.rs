@@ -65,6 +65,12 @@ impl Looks {
         outlook
     }
 
+    /// Closes all files.
+    pub fn close_files(&mut self) {
+        self.meter = None;
+        self.tracks.iter_mut().for_each(|track| *track = Track::NONE);
+    }
+
     fn track(&mut self, number: u8) -> &mut Track {
         // As many tracks as a u8 has values.
         &mut self.tracks[usize::from(number)]

@@ -1,7 +1,6 @@
 //! The marks: what the watched thread runs with every dispatch. No lock, no allocation, no system call, nobody woken.
 
 use super::bell;
-use crate::sys::counters::CALLS_MISUSED;
 use super::gate::GATE;
 use super::late::LateEnd;
 use super::marks::Outer;
@@ -9,6 +8,7 @@ use super::slot::{LATE_ENDS, Slot, slot};
 use super::token::Token;
 use crate::sample::what::{CALLBACK, What};
 use crate::sys::clock::{self, Ticks};
+use crate::sys::counters::CALLS_MISUSED;
 use crate::sys::thread;
 use core::ffi::c_char;
 use core::sync::atomic::Ordering::Relaxed;

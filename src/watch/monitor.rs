@@ -52,6 +52,7 @@ impl Monitor {
             let outlook = self.looks.look();
             if orders.quit {
                 self.start_or_stop(false);
+                self.close();
                 self.orders.done(&orders);
                 return;
             }
@@ -65,6 +66,11 @@ impl Monitor {
                 }
             }
         }
+    }
+
+    /// Closes its files.
+    pub fn close(&mut self) {
+        self.looks.close_files();
     }
 
     /// The signal is taken when watching begins and given back when it ends.

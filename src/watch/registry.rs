@@ -1,16 +1,17 @@
 //! Which threads are watched: taking a slot, giving it up, and what happens when a thread ends.
 #![allow(unsafe_code)]
 
-use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
 use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
 use super::token::Token;
 use super::{bell, mark};
 use crate::sample::case::NAME;
 use crate::sys::clock::Ticks;
+use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
+use crate::sys::fork;
 use crate::sys::lock::Lock;
 use crate::sys::thread::{self, ExitKey};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicI64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
 
 /// What an installation says of loops. The lock is the registry's: whoever changes who is watched holds it.
 struct Terms {
@@ -20,6 +21,9 @@ struct Terms {
 }
 
 static TERMS: Lock<Terms> = Lock::new(Terms { open: false, max_loops: 0, limit_ns: 0 });
+
+/// `Terms::open`, for a glance without the lock.
+static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Number of the key that tells when a thread ends, -1 for none. Its value in a thread is the thread's last token.
 static KEY: AtomicI64 = AtomicI64::new(-1);
@@ -37,6 +41,7 @@ pub enum Refusal {
 pub fn open(max_loops: usize, limit_ns: u64) {
     let mut terms = TERMS.lock();
     *terms = Terms { open: true, max_loops, limit_ns };
+    OPEN.store(true, Release);
     KEY.store(ExitKey::new(thread_ends).map_or(-1, |key| key.number() as i64), Release);
 }
 
@@ -44,6 +49,7 @@ pub fn open(max_loops: usize, limit_ns: u64) {
 pub fn close() {
     let mut terms = TERMS.lock();
     terms.open = false;
+    OPEN.store(false, Release);
     let now = Ticks::now();
     for (_, slot) in slot::used().filter(|(_, slot)| slot.phase() == WATCHED) {
         give_up(slot, now);
@@ -57,6 +63,7 @@ pub fn close() {
 /// In a child of fork: all other threads are gone, and with them all loops.
 pub fn reset_after_fork() {
     TERMS.free_after_fork();
+    OPEN.store(false, Release);
     KEY.store(-1, Release);
     for (_, slot) in slot::all() {
         slot.name.free_after_fork();
@@ -77,7 +84,9 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
         if !terms.open {
             return Err(Refusal::NotInstalled);
         }
-        if let Some((_, slot)) = slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own) {
+        if let Some((_, slot)) =
+            slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own)
+        {
             set_name(slot, name);
             return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
         }
@@ -197,34 +206,34 @@ pub fn watched() -> usize {
     slot::used().filter(|(_, slot)| slot.phase() == WATCHED).count()
 }
 
-/// The calling thread's slot, watched from now on if it never was: for loops that are known by their polls alone.
+/// May loops be watched: is there an installation?
 #[inline]
-pub fn current_or_watch() -> Option<&'static Slot> {
-    if let Some(key) = key() {
-        let raw = key.get();
-        if let Some(token) = Token::from_raw(raw) {
-            // Another token than the slot's: unwatched, which only `watch` undoes.
-            let slot = slot(token.slot());
-            return slot.is(token).then_some(slot);
-        }
-    } else {
-        let own = thread::handle();
-        let mut mine = slot::used().map(|(_, slot)| slot).filter(|slot| slot.owner.load(Relaxed) == own);
-        if let Some(slot) = mine.clone().find(|slot| slot.phase() == WATCHED) {
-            return Some(slot);
-        }
-        // Unwatched, which only `watch` undoes; a thread that is gone may have had the same handle, not the same id.
-        let tid = thread::tid();
-        if mine.any(|slot| slot.tid.load(Relaxed) == tid) {
-            return None;
-        }
-    }
-    watch_by_poll()
+pub fn is_open() -> bool {
+    OPEN.load(Relaxed)
 }
 
-#[cold]
-fn watch_by_poll() -> Option<&'static Slot> {
-    watch(None).ok().map(|token| slot(token.slot()))
+/// The calling thread's slot: `Some(None)` if it was unwatched, which only `watch` undoes; `None` if it never was watched.
+#[inline]
+pub fn current() -> Option<Option<&'static Slot>> {
+    if let Some(key) = key() {
+        let token = Token::from_raw(key.get())?;
+        let slot = slot_of(token);
+        return Some(slot.is(token).then_some(slot));
+    }
+    let own = thread::handle();
+    let mut mine = slot::used().map(|(_, slot)| slot).filter(|slot| slot.owner.load(Relaxed) == own);
+    if let Some(slot) = mine.clone().find(|slot| slot.phase() == WATCHED) {
+        return Some(Some(slot));
+    }
+    // A thread that is gone may have had the same handle, but not the same id.
+    let tid = thread::tid();
+    mine.any(|slot| slot.tid.load(Relaxed) == tid).then_some(None)
+}
+
+/// The slot of a token.
+#[inline]
+pub fn slot_of(token: Token) -> &'static Slot {
+    slot(token.slot())
 }
 
 fn key() -> Option<ExitKey> {
@@ -233,6 +242,10 @@ fn key() -> Option<ExitKey> {
 
 /// Called by the C library when a thread that was watched ends.
 unsafe extern "C" fn thread_ends(value: *mut c_void) {
+    // In a child of fork nobody is watched, and the lock may be held by a thread that is not there.
+    if !fork::is_claimant() {
+        return;
+    }
     if let Some(token) = Token::from_raw(value.addr()) {
         let _terms = TERMS.lock();
         let slot = slot(token.slot());

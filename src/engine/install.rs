@@ -1,0 +1,251 @@
+//! Making an installation and taking it down.
+
+use super::facts::{self, Text};
+use super::health::{self, MEMORY_BYTES, SYSTEM_CPU_AVAILABLE};
+use super::memory::{self, Parts};
+use super::settings::Settings;
+use super::threads;
+use crate::report::delivery::Delivery;
+use crate::report::reporter::Reporter;
+use crate::report::resolve::Resolver;
+use crate::report::store::Store;
+use crate::report::writer::{Facts, Writer};
+use crate::sample::cpu::Meter;
+use crate::sample::evidence::Evidence;
+use crate::sample::sampler::Sampler;
+use crate::sys::bell::Bell;
+use crate::sys::clock::{self, Ticks};
+use crate::sys::lock::Lock;
+use crate::sys::mapping::Mapping;
+use crate::sys::procfs::ProcFile;
+use crate::sys::thread::{self, Thread};
+use crate::watch::looks::{Looks, Terms};
+use crate::watch::monitor::Monitor;
+use crate::watch::orders::Orders;
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::*};
+
+/// Why there is no installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Memory or a thread could not be had.
+    NoMemory,
+    /// The report directory cannot be used.
+    Directory,
+}
+
+/// What calls need of an installation. All of it lies in the installation's memory.
+#[derive(Clone, Copy)]
+pub struct Handles {
+    /// Cases and samples.
+    pub evidence: &'static Lock<Evidence>,
+    /// The way to the listener.
+    pub delivery: &'static Delivery,
+    /// The monitor's orders.
+    pub orders: &'static Orders,
+    switches: &'static Switches,
+}
+
+struct Switches {
+    writer: Bell,
+    writer_quits: AtomicBool,
+    reporter_quits: AtomicBool,
+    utc_offset_s: AtomicI32,
+}
+
+/// An installation.
+pub struct Engine {
+    /// See `Handles`.
+    pub handles: Handles,
+    mapping: Mapping,
+    monitor: Thread,
+    writer: Thread,
+    reporter: Thread,
+}
+
+impl Engine {
+    /// Reserves all memory, opens what must be open, makes the threads. Allocates.
+    pub fn new(settings: &Settings) -> Result<Engine, Failure> {
+        let mut parts = memory::reserve(settings).map_err(|_| Failure::NoMemory)?;
+        let Parts { cases, samples, pcs, frames, answer, tracks, monitor_modules, writer_modules, .. } = parts;
+        let store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
+            Ok(store) => store,
+            Err(error) => {
+                crate::log_error!("the report directory cannot be used: error {}", error.0);
+                give_back(parts.mapping);
+                return Err(Failure::Directory);
+            }
+        };
+        let mut words = Words(parts.words);
+        let mapping = &mut parts.mapping;
+        let switches = Switches {
+            writer: Bell::new(),
+            writer_quits: AtomicBool::new(false),
+            reporter_quits: AtomicBool::new(false),
+            utc_offset_s: AtomicI32::new(clock::utc_offset_s()),
+        };
+        let built = (|| {
+            let handles = Handles {
+                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth)))?,
+                delivery: mapping.place(Delivery::new(parts.parcels))?,
+                orders: mapping.place(Orders::new())?,
+                switches: mapping.place(switches)?,
+            };
+            let meter = settings.cpu.then(|| Meter::new(thread::cores()));
+            SYSTEM_CPU_AVAILABLE.store(meter.as_ref().is_some_and(Meter::knows_machine), Relaxed);
+            let looks = Looks {
+                tracks,
+                evidence: handles.evidence,
+                sampler: Sampler::new(answer, monitor_modules, frames, settings.stacks),
+                meter,
+                writer: &handles.switches.writer,
+                terms: Terms {
+                    interval_ns: settings.interval_ns,
+                    limit_ns: settings.limit_ns,
+                    hang_ns: settings.hang_ns,
+                    report_ongoing: settings.report_ongoing,
+                },
+                next_id: first_id(),
+            };
+            let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal))?;
+            let (model, api_level) = facts::device();
+            let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
+            let facts = Facts {
+                words: settings.words.map(|word| words.keep(word?.to_bytes())),
+                process_name: keep(facts::process_name())?,
+                pid: thread::pid(),
+                model: keep(model)?,
+                api_level: keep(api_level)?,
+                cores: thread::cores(),
+                formats: settings.formats,
+                max_reports: settings.max_reports,
+                redact_paths: settings.redact_paths,
+                health: health::health,
+            };
+            let writer = mapping.place(Writer {
+                evidence: handles.evidence,
+                delivery: handles.delivery,
+                resolver: Resolver::new(writer_modules, parts.places, settings.redact_paths),
+                store,
+                facts,
+                memory: ProcFile::open(c"/proc/meminfo").ok(),
+                bell: &handles.switches.writer,
+                quit: &handles.switches.writer_quits,
+                utc_offset_s: &handles.switches.utc_offset_s,
+            })?;
+            let reporter = mapping.place(Reporter {
+                delivery: handles.delivery,
+                evidence: handles.evidence,
+                quit: &handles.switches.reporter_quits,
+            })?;
+            Some((handles, monitor, writer, reporter))
+        })();
+        let Some((handles, monitor, writer, reporter)) = built else {
+            give_back(parts.mapping);
+            return Err(Failure::NoMemory);
+        };
+        MEMORY_BYTES.store(parts.mapping.bytes() as u64, Relaxed);
+        let threads = start(&handles, monitor, writer, reporter);
+        let Some([monitor, writer, reporter]) = threads else {
+            give_back(parts.mapping);
+            return Err(Failure::NoMemory);
+        };
+        Ok(Engine { handles, mapping: parts.mapping, monitor, writer, reporter })
+    }
+
+    /// Ends the threads and gives everything back. The reporter must not be in a callback.
+    pub fn take_down(self) {
+        self.handles.orders.quit();
+        self.monitor.join();
+        self.handles.quit_writer();
+        self.writer.join();
+        self.handles.quit_reporter(true);
+        self.reporter.join();
+        give_back(self.mapping);
+        MEMORY_BYTES.store(0, Relaxed);
+        SYSTEM_CPU_AVAILABLE.store(false, Relaxed);
+    }
+
+    /// In a child of fork: the threads are gone, and our copy of the memory is nobody's.
+    pub fn forget(self) {
+        give_back(self.mapping);
+    }
+}
+
+impl Handles {
+    /// The local time's offset is looked up again.
+    pub fn update_utc_offset(&self) {
+        self.switches.utc_offset_s.store(clock::utc_offset_s(), Relaxed);
+    }
+
+    /// The reporter starts no further callback; or it may again.
+    pub fn quit_reporter(&self, quit: bool) {
+        self.switches.reporter_quits.store(quit, Release);
+        self.delivery.reporter.ring();
+    }
+
+    fn quit_writer(&self) {
+        self.switches.writer_quits.store(true, Release);
+        self.switches.writer.ring();
+    }
+}
+
+/// Starts all three or none.
+fn start(
+    handles: &Handles,
+    monitor: &'static mut Monitor,
+    writer: &'static mut Writer,
+    reporter: &'static mut Reporter,
+) -> Option<[Thread; 3]> {
+    let reporter = threads::start_reporter(reporter).ok()?;
+    let end_reporter = |reporter: Thread| {
+        handles.quit_reporter(true);
+        reporter.join();
+    };
+    // A thread that could not be started gives its state back, so that its files are closed.
+    let writer = match threads::start_writer(writer) {
+        Ok(writer) => writer,
+        Err(writer) => {
+            writer.close();
+            end_reporter(reporter);
+            monitor.close();
+            return None;
+        }
+    };
+    match threads::start_monitor(monitor) {
+        Ok(monitor) => Some([monitor, writer, reporter]),
+        Err(monitor) => {
+            monitor.close();
+            handles.quit_writer();
+            writer.join();
+            end_reporter(reporter);
+            None
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn give_back(mapping: Mapping) {
+    // SAFETY: the threads have ended or never begun, and `life` lets no call use an installation any more.
+    unsafe { mapping.unmap() };
+}
+
+/// Copies of the configuration's strings.
+struct Words(&'static mut [u8]);
+
+impl Words {
+    fn keep(&mut self, word: &[u8]) -> Option<&'static [u8]> {
+        let (place, rest) = core::mem::take(&mut self.0).split_at_mut_checked(word.len())?;
+        self.0 = rest;
+        place.copy_from_slice(word);
+        Some(place)
+    }
+}
+
+/// Ids begin anywhere below 2^52, so that they stay below 2^53 and two installations hardly share one.
+fn first_id() -> u64 {
+    // The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014).
+    let mut bits = clock::unix_ms() as u64 ^ Ticks::now().0.rotate_left(20) ^ (thread::pid() as u64).rotate_left(44);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (bits ^ bits >> 31) >> 12
+}

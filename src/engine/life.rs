@@ -1,0 +1,283 @@
+//! The life cycle: install, start, pause, stop, uninstall; and who may use an installation meanwhile.
+//!
+//! `LIFE` is held only while its words are read or changed, never while anything is waited for. A call that uses an
+//! installation beyond that is counted in `USERS`; an uninstall first turns new ones away and then waits for those inside.
+
+use super::install::{Engine, Failure, Handles};
+use super::settings::Settings;
+use crate::report::reporter::LISTENER;
+use crate::sample::{handler, request};
+use crate::sys::clock::Ticks;
+use crate::sys::lock::Lock;
+use crate::sys::{counters, fault, fork, log, thread};
+use crate::watch::gate::GATE;
+use crate::watch::{bell, registry};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// How long a stop waits for the monitor. It has to be back within 200 ms.
+const STOP_NS: u64 = 150_000_000;
+/// How long an uninstall waits for callbacks.
+const UNINSTALL_NS: u64 = 2_000_000_000;
+
+struct Life {
+    engine: Option<Engine>,
+    /// An uninstall is under way: nobody else may begin to use the installation.
+    is_leaving: bool,
+    is_running: bool,
+    pauses: u64,
+}
+
+static LIFE: Lock<Life> = Lock::new(Life { engine: None, is_leaving: false, is_running: false, pauses: 0 });
+static USERS: AtomicU32 = AtomicU32::new(0);
+/// Watching is on: for a glance without the lock.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// There is an installation, in this process or in the one that this is a child of.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Why a call did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not fit the present state.
+    State,
+    /// It may not be called from a callback.
+    Thread,
+    /// It took too long.
+    Timeout,
+    /// The library has found a fault of its own.
+    Fault,
+    /// An installation could not be made.
+    Failed(Failure),
+}
+
+/// The installation, which stays as long as this does.
+pub struct Use(Handles);
+
+impl core::ops::Deref for Use {
+    type Target = Handles;
+    fn deref(&self) -> &Handles {
+        &self.0
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        USERS.fetch_sub(1, Release);
+    }
+}
+
+impl Life {
+    fn user(&self) -> Result<Use, Refusal> {
+        let engine = self.engine.as_ref().filter(|_| !self.is_leaving).ok_or(Refusal::State)?;
+        USERS.fetch_add(1, AcqRel);
+        Ok(Use(engine.handles))
+    }
+}
+
+/// The life cycle's words, if this process has an installation.
+fn life() -> Result<crate::sys::lock::Held<'static, Life>, Refusal> {
+    if fault::is_disabled() {
+        return Err(Refusal::Fault);
+    }
+    // A child of fork must not wait for a lock that some thread of its parent held.
+    if !fork::is_claimant() {
+        return Err(Refusal::State);
+    }
+    Ok(LIFE.lock())
+}
+
+/// Is the calling thread inside a callback of the program's?
+pub fn is_in_callback() -> bool {
+    LISTENER.is_inside() || log::is_inside()
+}
+
+/// Is there an installation that may be used?
+pub fn check_installed() -> Result<(), Refusal> {
+    life()?.user().map(drop)
+}
+
+/// Makes an installation.
+pub fn install(settings: &Settings) -> Result<(), Refusal> {
+    if fault::is_disabled() {
+        return Err(Refusal::Fault);
+    }
+    if !fork::is_claimant() && INSTALLED.swap(false, AcqRel) {
+        forget_parents();
+    }
+    let mut life = LIFE.lock();
+    if life.engine.is_some() {
+        return Err(Refusal::State);
+    }
+    counters::reset();
+    life.engine = Some(Engine::new(settings).map_err(Refusal::Failed)?);
+    (life.is_running, life.pauses, life.is_leaving) = (false, 0, false);
+    registry::open(settings.max_loops, settings.limit_ns);
+    INSTALLED.store(true, Release);
+    fork::claim();
+    Ok(())
+}
+
+/// This is a child of fork: the installation that the words tell of is its parent's.
+fn forget_parents() {
+    LIFE.free_after_fork();
+    LISTENER.forget_runners();
+    log::forget_runners();
+    fault::forget_threads();
+    registry::reset_after_fork();
+    request::reset_after_fork();
+    GATE.close(Ticks::now());
+    USERS.store(0, Release);
+    RUNNING.store(false, Release);
+    let mut life = LIFE.lock();
+    life.is_running = false;
+    if let Some(engine) = life.engine.take() {
+        engine.forget();
+    }
+    drop(life);
+    LISTENER.replace(None, core::ptr::null_mut());
+}
+
+/// Watching begins.
+pub fn start() -> Result<(), Refusal> {
+    let mut life = life()?;
+    let user = life.user()?;
+    if !core::mem::replace(&mut life.is_running, true) {
+        user.update_utc_offset();
+        RUNNING.store(true, Release);
+        user.orders.set_running(true);
+        if life.pauses == 0 {
+            GATE.open(Ticks::now());
+        }
+        bell::MONITOR.ring();
+    }
+    Ok(())
+}
+
+/// Watching ends; what that closes is closed when this returns, if the monitor gets to it in time.
+pub fn stop() -> Result<(), Refusal> {
+    let user = {
+        let mut life = life()?;
+        let user = life.user()?;
+        end_running(&mut life, &user);
+        user
+    };
+    user.orders.look_now(STOP_NS);
+    Ok(())
+}
+
+fn end_running(life: &mut Life, handles: &Handles) {
+    if core::mem::replace(&mut life.is_running, false) {
+        RUNNING.store(false, Release);
+        GATE.close(Ticks::now());
+        handles.orders.set_running(false);
+    }
+}
+
+/// Is watching on?
+pub fn is_running() -> bool {
+    RUNNING.load(Acquire) && fork::is_claimant() && !fault::is_disabled()
+}
+
+/// One pause more.
+pub fn pause() -> Result<(), Refusal> {
+    let mut life = life()?;
+    life.user()?;
+    life.pauses += 1;
+    if life.pauses == 1 && life.is_running {
+        GATE.close(Ticks::now());
+        bell::MONITOR.ring();
+    }
+    Ok(())
+}
+
+/// One pause less.
+pub fn resume() -> Result<(), Refusal> {
+    let mut life = life()?;
+    life.user()?;
+    life.pauses = life.pauses.checked_sub(1).ok_or(Refusal::State)?;
+    if life.pauses == 0 && life.is_running {
+        GATE.open(Ticks::now());
+        bell::MONITOR.ring();
+    }
+    Ok(())
+}
+
+/// Waits until all blocks that have ended by now are stored and delivered.
+pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
+    if is_in_callback() {
+        return Err(Refusal::Thread);
+    }
+    let user = life()?.user()?;
+    let end = Ticks::now().plus(timeout_ns);
+    if !user.orders.look_now(timeout_ns) {
+        return Err(Refusal::Timeout);
+    }
+    let order = user.evidence.lock().last_order();
+    loop {
+        let heard = user.delivery.progress.heard();
+        if !user.evidence.lock().has_ended_up_to(order) && !user.delivery.holds_up_to(order) {
+            return Ok(());
+        }
+        let left = end.since(Ticks::now());
+        if left == 0 {
+            return Err(Refusal::Timeout);
+        }
+        if life()?.is_leaving {
+            return Err(Refusal::State);
+        }
+        // An uninstall rings too, so that nobody sleeps through it.
+        user.delivery.progress.sleep(heard, Some(left));
+    }
+}
+
+/// Ends watching and gives everything back. After a `Timeout` the installation is still there, stopped.
+pub fn uninstall() -> Result<(), Refusal> {
+    if is_in_callback() {
+        return Err(Refusal::Thread);
+    }
+    let handles = {
+        let mut life = life()?;
+        let user = life.user()?;
+        end_running(&mut life, &user);
+        life.is_leaving = true;
+        *user
+    };
+    let end = Ticks::now().plus(UNINSTALL_NS);
+    let until = |is_so: &mut dyn FnMut() -> bool| {
+        while !is_so() {
+            if Ticks::now() >= end {
+                return false;
+            }
+            handles.delivery.progress.ring();
+            let heard = handles.delivery.progress.heard();
+            handles.delivery.progress.sleep(heard, Some(1_000_000));
+        }
+        true
+    };
+    handles.orders.look_now(UNINSTALL_NS);
+    // What has ended is delivered, unless a listener takes too long.
+    let order = handles.evidence.lock().last_order();
+    until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
+    handles.quit_reporter(true);
+    log::silence(true);
+    let is_quiet = until(&mut || {
+        let callbacks = LISTENER.is_running() || log::is_running();
+        USERS.load(Acquire) == 0 && !callbacks && handler::INSIDE.load(SeqCst) == 0
+    });
+    if !is_quiet {
+        log::silence(false);
+        handles.quit_reporter(false);
+        LIFE.lock().is_leaving = false;
+        return Err(Refusal::Timeout);
+    }
+    registry::close();
+    let engine = LIFE.lock().engine.take();
+    if let Some(engine) = engine {
+        engine.take_down();
+    }
+    LISTENER.replace(None, core::ptr::null_mut());
+    log::silence(false);
+    fork::release();
+    INSTALLED.store(false, Release);
+    thread::yield_now();
+    Ok(())
+}

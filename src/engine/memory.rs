@@ -1,0 +1,186 @@
+//! The one mapping of an installation: what lies in it, planned first and then carved.
+
+use super::settings::Settings;
+use crate::abi::{bc_frame, bc_sample};
+use crate::report::delivery::PARCELS;
+use crate::report::parcel::Parcel;
+use crate::report::resolve::{PLACES, Place};
+use crate::report::store::Space;
+use crate::sample::answer::Answer;
+use crate::sample::case::Case;
+use crate::sample::cpu::CpuTick;
+use crate::sample::evidence::Sample;
+use crate::sys::errno::Errno;
+use crate::sys::mapping::{Mapping, Plan};
+use crate::unwind::modules::{Module, ModuleTable};
+use crate::watch::token::SLOTS;
+use crate::watch::track::Track;
+
+/// Modules of each of the two tables. A large app maps some 400 libraries.
+const MODULES: usize = 768;
+/// Bytes for their paths and build ids.
+const MODULE_TEXT: usize = 160 * MODULES;
+/// Bytes for the strings of one block.
+const BLOCK_TEXT: usize = 64 * 1024;
+/// Frames that a delivered block has room for, on the average of all samples that there may be.
+const USUAL_DEPTH: usize = 64;
+/// Room for the installation's own structures: threads' states, cases' heads and the like.
+const REST: usize = 64 * 1024;
+
+/// The parts.
+pub struct Parts {
+    /// The whole, with room left for the installation's own structures.
+    pub mapping: Mapping,
+    /// Cases.
+    pub cases: &'static mut [Case],
+    /// Samples.
+    pub samples: &'static mut [Sample],
+    /// Their frames.
+    pub pcs: &'static mut [u64],
+    /// Frames of the sample that is being taken.
+    pub frames: &'static mut [u64],
+    /// Where a thread answers.
+    pub answer: &'static mut Answer,
+    /// The monitor's tracks of the loops.
+    pub tracks: &'static mut [Track; SLOTS],
+    /// The monitor's modules.
+    pub monitor_modules: ModuleTable<'static>,
+    /// The writer's modules.
+    pub writer_modules: ModuleTable<'static>,
+    /// The writer's resolved frames.
+    pub places: &'static mut [Place],
+    /// Parcels.
+    pub parcels: [Option<&'static mut Parcel>; PARCELS],
+    /// What a store needs.
+    pub store: &'static mut Space,
+    /// Copies of the configuration's strings.
+    pub words: &'static mut [u8],
+}
+
+struct Sizes {
+    cases: usize,
+    samples: usize,
+    depth: usize,
+    parcel_frames: usize,
+    words: usize,
+}
+
+impl Sizes {
+    fn of(settings: &Settings) -> Option<Sizes> {
+        let words = settings.words.iter().flatten().map(|word| word.count_bytes() + 1);
+        Some(Sizes {
+            // One open case a loop, and as many again that wait for the writer.
+            cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
+            samples: settings.samples,
+            depth: settings.depth,
+            parcel_frames: settings.samples.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            words: words.sum(),
+        })
+    }
+
+    fn plan(&self) -> Option<usize> {
+        let mut plan = Plan::new();
+        plan.add::<Case>(self.cases);
+        plan.add::<Sample>(self.samples);
+        plan.add::<u64>(self.samples.checked_mul(self.depth)?);
+        plan.add::<u64>(self.depth);
+        plan.add::<Answer>(1);
+        plan.add::<Track>(SLOTS);
+        for _ in 0..2 {
+            plan.add::<Module>(MODULES);
+            plan.add::<u8>(MODULE_TEXT);
+        }
+        plan.add::<Place>(PLACES);
+        for _ in 0..PARCELS {
+            plan.add::<bc_sample>(self.samples);
+            plan.add::<bc_frame>(self.parcel_frames);
+            plan.add::<CpuTick>(self.samples);
+            plan.add::<u8>(BLOCK_TEXT);
+            plan.add::<Parcel>(1);
+        }
+        plan.add::<Space>(1);
+        plan.add::<u8>(self.words);
+        plan.add::<u8>(REST);
+        plan.bytes()
+    }
+}
+
+/// Takes the mapping and carves it.
+pub fn reserve(settings: &Settings) -> Result<Parts, Errno> {
+    let sizes = Sizes::of(settings);
+    let bytes = sizes.as_ref().and_then(Sizes::plan);
+    let (Some(sizes), Some(bytes)) = (sizes, bytes) else { return Err(Errno(libc::ENOMEM)) };
+    let mut mapping = Mapping::new(bytes)?;
+    match carve(&mut mapping, &sizes) {
+        Some(parts) => Ok(parts(mapping)),
+        None => {
+            give_back(mapping);
+            Err(Errno(libc::ENOMEM))
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn give_back(mapping: Mapping) {
+    // SAFETY: nothing that was carved has left this file.
+    unsafe { mapping.unmap() };
+}
+
+fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) -> Parts + use<>> {
+    let modules = |mapping: &mut Mapping| {
+        let slots = mapping.fill(MODULES, Module::default)?;
+        Some(ModuleTable::new(slots, mapping.carve(MODULE_TEXT)?))
+    };
+    let parcel = |mapping: &mut Mapping| {
+        let samples = mapping.carve(sizes.samples)?;
+        let frames = mapping.carve(sizes.parcel_frames)?;
+        let ticks = mapping.fill(sizes.samples, CpuTick::default)?;
+        let text = mapping.carve(BLOCK_TEXT)?;
+        mapping.place(Parcel::new(samples, frames, ticks, text))
+    };
+    let cases = mapping.fill(sizes.cases, || Case::FREE)?;
+    let samples = mapping.fill(sizes.samples, || Sample::EMPTY)?;
+    let pcs = mapping.carve(sizes.samples.checked_mul(sizes.depth)?)?;
+    let frames = mapping.carve(sizes.depth)?;
+    let answer = mapping.carve::<Answer>(1)?.first_mut()?;
+    let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
+    let monitor_modules = modules(mapping)?;
+    let writer_modules = modules(mapping)?;
+    let places = mapping.fill(PLACES, || Place::EMPTY)?;
+    let mut parcels = [const { None }; PARCELS];
+    for place in &mut parcels {
+        *place = Some(parcel(mapping)?);
+    }
+    let store = mapping.place(Space::new())?;
+    let words = mapping.carve(sizes.words)?;
+    Some(move |mapping| Parts {
+        mapping,
+        cases,
+        samples,
+        pcs,
+        frames,
+        answer,
+        tracks,
+        monitor_modules,
+        writer_modules,
+        places,
+        parcels,
+        store,
+        words,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_allowed_size_fits_its_plan() {
+        for (max_loops, depth, samples) in [(1, 8, 16), (16, 128, 256), (256, 1024, 4096)] {
+            let settings = Settings { max_loops, depth, samples, ..Settings::default() };
+            let mut parts = reserve(&settings).unwrap();
+            assert!(parts.mapping.place([0u8; REST / 2]).is_some());
+            give_back(parts.mapping);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! An installation: its memory, its threads, its life from install to uninstall.
+
+pub mod facts;
+pub mod health;
+pub mod install;
+pub mod life;
+pub mod memory;
+pub mod settings;
+pub mod threads;

@@ -1,0 +1,61 @@
+//! A configuration that has been checked, defaults filled in.
+
+use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT};
+use core::ffi::CStr;
+
+/// See above. Strings are the caller's, valid during install only.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Limit of a stretch. ns.
+    pub limit_ns: u64,
+    /// Sample interval, 0 for a quarter of the limit. ns.
+    pub interval_ns: u64,
+    /// Hang threshold. ns.
+    pub hang_ns: u64,
+    /// Loops watched at a time.
+    pub max_loops: usize,
+    /// Frames of a stack.
+    pub depth: usize,
+    /// Samples.
+    pub samples: usize,
+    /// Take stacks.
+    pub stacks: bool,
+    /// Measure CPU load.
+    pub cpu: bool,
+    /// Tell of blocks that go on.
+    pub report_ongoing: bool,
+    /// Base names only.
+    pub redact_paths: bool,
+    /// Signal, 0 for any.
+    pub signal: i32,
+    /// `BC_FORMAT_…`, or-ed.
+    pub formats: u32,
+    /// Blocks kept in the directory.
+    pub max_reports: u32,
+    /// The directory.
+    pub report_dir: Option<&'a CStr>,
+    /// Qualifier, version name, version code, user id, network type.
+    pub words: [Option<&'a CStr>; 5],
+}
+
+impl Default for Settings<'_> {
+    fn default() -> Self {
+        Settings {
+            limit_ns: 1_000_000_000,
+            interval_ns: 0,
+            hang_ns: 4_000_000_000,
+            max_loops: 16,
+            depth: 128,
+            samples: 256,
+            stacks: true,
+            cpu: true,
+            report_ongoing: true,
+            redact_paths: false,
+            signal: 0,
+            formats: BC_FORMAT_TEXT | BC_FORMAT_JSON,
+            max_reports: 500,
+            report_dir: None,
+            words: [None; 5],
+        }
+    }
+}

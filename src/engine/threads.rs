@@ -1,0 +1,65 @@
+//! The three threads.
+#![allow(unsafe_code)]
+
+use crate::report::reporter::Reporter;
+use crate::report::writer::Writer;
+use crate::sys::fault;
+use crate::sys::thread::{self, Thread};
+use crate::watch::monitor::Monitor;
+use core::ffi::{CStr, c_void};
+use core::ptr;
+
+/// The monitor's and the writer's: an unwinding step and the reading of maps take some tens of KiB.
+const OWN_STACK: usize = 256 * 1024;
+/// The reporter's, which the program's listener runs on.
+const LISTENER_STACK: usize = 512 * 1024;
+
+/// Starts bc-monitor, or gives its state back.
+pub fn start_monitor(monitor: &'static mut Monitor) -> Result<Thread, &'static mut Monitor> {
+    start(c"bc-monitor", OWN_STACK, monitor, run_monitor)
+}
+
+/// Starts bc-writer, or gives its state back.
+pub fn start_writer(writer: &'static mut Writer) -> Result<Thread, &'static mut Writer> {
+    start(c"bc-writer", OWN_STACK, writer, run_writer)
+}
+
+/// Starts bc-reporter, or gives its state back.
+pub fn start_reporter(reporter: &'static mut Reporter) -> Result<Thread, &'static mut Reporter> {
+    start(c"bc-reporter", LISTENER_STACK, reporter, run_reporter)
+}
+
+fn start<T: Send>(
+    name: &'static CStr,
+    stack_bytes: usize,
+    state: &'static mut T,
+    body: extern "C" fn(*mut c_void) -> *mut c_void,
+) -> Result<Thread, &'static mut T> {
+    let place = ptr::from_mut(state);
+    // SAFETY: if there is no thread, nobody else has the state.
+    thread::spawn(name, stack_bytes, state, body).map_err(|_| unsafe { &mut *place })
+}
+
+extern "C" fn run_monitor(state: *mut c_void) -> *mut c_void {
+    fault::enter();
+    // SAFETY: `start` was given this type, for this thread alone.
+    unsafe { &mut *state.cast::<Monitor>() }.run();
+    fault::leave();
+    ptr::null_mut()
+}
+
+extern "C" fn run_writer(state: *mut c_void) -> *mut c_void {
+    fault::enter();
+    // SAFETY: as above.
+    unsafe { &mut *state.cast::<Writer>() }.run();
+    fault::leave();
+    ptr::null_mut()
+}
+
+extern "C" fn run_reporter(state: *mut c_void) -> *mut c_void {
+    fault::enter();
+    // SAFETY: as above.
+    unsafe { &mut *state.cast::<Reporter>() }.run();
+    fault::leave();
+    ptr::null_mut()
+}

@@ -1,0 +1,27 @@
+//! The C boundary: each function checks its arguments, calls one function and translates the result.
+#![allow(unsafe_code)]
+
+pub mod blocks;
+pub mod config;
+pub mod health;
+pub mod lifecycle;
+pub mod log;
+pub mod looper;
+pub mod loops;
+pub mod version;
+
+use crate::abi::bc_status::{self, *};
+use crate::engine::install::Failure;
+use crate::engine::life::Refusal;
+
+fn status(result: Result<(), Refusal>) -> bc_status {
+    match result {
+        Ok(()) => BC_OK,
+        Err(Refusal::State) => BC_ERROR_INVALID_STATE,
+        Err(Refusal::Thread) => BC_ERROR_WRONG_THREAD,
+        Err(Refusal::Timeout) => BC_ERROR_TIMEOUT,
+        Err(Refusal::Fault) => BC_ERROR_INTERNAL,
+        Err(Refusal::Failed(Failure::NoMemory)) => BC_ERROR_NO_MEMORY,
+        Err(Refusal::Failed(Failure::Directory)) => BC_ERROR_IO,
+    }
+}

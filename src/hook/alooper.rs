@@ -1,0 +1,112 @@
+//! The system's ALooper functions, found at run time: a program without them links all the same.
+#![allow(unsafe_code)]
+
+use crate::abi::{ALooper, bc_looper_callback};
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
+
+/// `ALOOPER_POLL_CALLBACK`.
+pub const POLL_CALLBACK: c_int = -2;
+/// `ALOOPER_POLL_ERROR`.
+pub const POLL_ERROR: c_int = -4;
+
+type AddFd = unsafe extern "C" fn(*mut ALooper, c_int, c_int, c_int, bc_looper_callback, *mut c_void) -> c_int;
+type RemoveFd = unsafe extern "C" fn(*mut ALooper, c_int) -> c_int;
+type PollFn = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut *mut c_void) -> c_int;
+
+static ADD_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static REMOVE_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static POLL_ONCE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static POLL_ALL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static LOOKED_UP: AtomicBool = AtomicBool::new(false);
+
+/// Which poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// `ALooper_pollOnce`.
+    Once,
+    /// `ALooper_pollAll`, which no header declares any more and every system still has.
+    All,
+}
+
+/// Looks for the functions. Takes the loader's lock and may allocate, so it is done at install, or by the first call.
+pub fn look_up() {
+    for (place, name) in [
+        (&ADD_FD, c"ALooper_addFd"),
+        (&REMOVE_FD, c"ALooper_removeFd"),
+        (&POLL_ONCE, c"ALooper_pollOnce"),
+        (&POLL_ALL, c"ALooper_pollAll"),
+    ] {
+        if place.load(Relaxed).is_null() {
+            place.store(find(name), Release);
+        }
+    }
+    LOOKED_UP.store(true, Release);
+}
+
+fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: strings that end in a NUL.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        if !found.is_null() {
+            return found;
+        }
+        // A library opened with RTLD_LOCAL does not see what its own dependencies are. Nothing is loaded that is not there.
+        let library = libc::dlopen(c"libandroid.so".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() { library } else { libc::dlsym(library, name.as_ptr()) }
+    }
+}
+
+fn get(place: &AtomicPtr<c_void>) -> *mut c_void {
+    let found = place.load(Acquire);
+    if found.is_null() && !LOOKED_UP.load(Acquire) {
+        look_up();
+        return place.load(Acquire);
+    }
+    found
+}
+
+/// `ALooper_addFd`, -1 without it.
+pub fn add_fd(
+    looper: *mut ALooper,
+    fd: c_int,
+    ident: c_int,
+    events: c_int,
+    callback: bc_looper_callback,
+    data: *mut c_void,
+) -> c_int {
+    let function = get(&ADD_FD);
+    if function.is_null() {
+        return -1;
+    }
+    // SAFETY: the NDK's function of this name has this type; the arguments are the caller's.
+    unsafe { transmute::<*mut c_void, AddFd>(function)(looper, fd, ident, events, callback, data) }
+}
+
+/// `ALooper_removeFd`, -1 without it.
+pub fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+    let function = get(&REMOVE_FD);
+    if function.is_null() {
+        return -1;
+    }
+    // SAFETY: as above.
+    unsafe { transmute::<*mut c_void, RemoveFd>(function)(looper, fd) }
+}
+
+/// A poll, `POLL_ERROR` without it.
+pub fn poll(
+    poll: Poll,
+    timeout_ms: c_int,
+    out_fd: *mut c_int,
+    out_events: *mut c_int,
+    out_data: *mut *mut c_void,
+) -> c_int {
+    let function = get(if poll == Poll::Once { &POLL_ONCE } else { &POLL_ALL });
+    if function.is_null() {
+        return POLL_ERROR;
+    }
+    // SAFETY: as above.
+    unsafe { transmute::<*mut c_void, PollFn>(function)(timeout_ms, out_fd, out_events, out_data) }
+}

@@ -1,0 +1,120 @@
+//! ALooper's calls with marks around what they run.
+#![allow(unsafe_code)]
+
+use super::alooper::{self, POLL_CALLBACK, Poll};
+use super::records::{self, RecordName, Registration};
+use crate::abi::{ALooper, bc_looper_callback};
+use crate::engine::life;
+use crate::sys::counters::LOOPS_REFUSED;
+use crate::watch::slot::Slot;
+use crate::watch::{mark, registry};
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+type Callback = unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int;
+
+/// Registers a descriptor; its callback goes through `trampoline`.
+pub fn add_fd(
+    looper: *mut ALooper,
+    fd: c_int,
+    ident: c_int,
+    events: c_int,
+    callback: bc_looper_callback,
+    data: *mut c_void,
+) -> c_int {
+    let registration = Registration {
+        looper: looper.addr(),
+        fd,
+        callback: callback.map_or(0, |callback| callback as *const () as usize),
+        data: data.expose_provenance(),
+    };
+    let name = match callback {
+        Some(_) if registry::is_open() => records::take(&registration),
+        _ => None,
+    };
+    if name.is_none() && callback.is_some() && registry::is_open() {
+        LOOPS_REFUSED.add_one();
+    }
+    let result = match name {
+        Some(name) => alooper::add_fd(looper, fd, ident, events, Some(trampoline), ptr::without_provenance_mut(name.0)),
+        None => alooper::add_fd(looper, fd, ident, events, callback, data),
+    };
+    if result == 1 {
+        // The registration that this one has replaced.
+        while let Some(old) = records::find(looper.addr(), fd, name) {
+            records::free(old);
+        }
+    } else if let Some(name) = name {
+        records::free(name);
+    }
+    result
+}
+
+/// Removes a descriptor.
+pub fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+    let result = alooper::remove_fd(looper, fd);
+    if result >= 0 {
+        while let Some(name) = records::find(looper.addr(), fd, None) {
+            records::free(name);
+        }
+    }
+    result
+}
+
+/// Stands in the place of the program's callback. After an uninstall it only hands on.
+unsafe extern "C" fn trampoline(fd: c_int, events: c_int, data: *mut c_void) -> c_int {
+    let name = RecordName(data.addr());
+    // Removed, and signalled just before: a looper may or may not call then.
+    let Some(registration) = records::get(name) else { return 1 };
+    let slot = watched();
+    let outer = slot.map(|slot| mark::callback_begins(slot, registration.callback as u64));
+    // SAFETY: the program gave this function for descriptor and data, which come back as they were.
+    let result = unsafe {
+        let callback = core::mem::transmute::<usize, Callback>(registration.callback);
+        callback(fd, events, ptr::with_exposed_provenance_mut(registration.data))
+    };
+    if let Some((slot, outer)) = slot.zip(outer) {
+        mark::callback_ends(slot, outer);
+    }
+    if result == 0 {
+        records::free(name);
+    }
+    result
+}
+
+/// Polls; what the thread does until its next poll is a dispatch.
+pub fn poll(
+    poll: Poll,
+    timeout_ms: c_int,
+    out_fd: *mut c_int,
+    out_events: *mut c_int,
+    out_data: *mut *mut c_void,
+) -> c_int {
+    let Some(slot) = watched() else {
+        return alooper::poll(poll, timeout_ms, out_fd, out_events, out_data);
+    };
+    mark::poll_begins(slot);
+    let version = slot.marks.version().current();
+    let result = alooper::poll(poll, timeout_ms, out_fd, out_events, out_data);
+    // One poll waits first and runs callbacks then, so the last one's end is where the waiting has ended for good.
+    let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version().current() != version;
+    mark::poll_returns(slot, result, from_callback);
+    result
+}
+
+/// The calling thread's slot. A thread that was never watched is, from now on, if watching is on.
+#[inline]
+fn watched() -> Option<&'static Slot> {
+    if !registry::is_open() {
+        return None;
+    }
+    registry::current().unwrap_or_else(|| watch())
+}
+
+#[cold]
+fn watch() -> Option<&'static Slot> {
+    if !life::is_running() || life::is_in_callback() {
+        return None;
+    }
+    registry::watch(None).ok().map(registry::slot_of)
+}

@@ -1,0 +1,5 @@
+//! Who leaves the marks, where it is not the program itself.
+
+pub mod alooper;
+pub mod brackets;
+pub mod records;

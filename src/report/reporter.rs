@@ -1,0 +1,66 @@
+//! The reporter: runs the listener, one block at a time, and nothing else. It may be stuck there; nobody waits for it.
+
+use super::delivery::Delivery;
+use super::parcel::Parcel;
+use crate::abi::bc_block_listener;
+use crate::abi::bc_block_state::BC_BLOCK_ENDED;
+use crate::sample::case::Phase;
+use crate::sample::evidence::Evidence;
+use crate::sys::callback::Callback;
+use crate::sys::counters::BLOCKS_DELIVERED;
+use crate::sys::lock::Lock;
+use core::sync::atomic::{AtomicBool, Ordering::*};
+
+/// The program's listener.
+pub static LISTENER: Callback<bc_block_listener> = Callback::new();
+
+/// The thread's state.
+pub struct Reporter {
+    /// Where parcels come from.
+    pub delivery: &'static Delivery,
+    /// Tells whether a block still goes on.
+    pub evidence: &'static Lock<Evidence>,
+    /// It shall end.
+    pub quit: &'static AtomicBool,
+}
+
+impl Reporter {
+    /// Delivers until it is told to quit.
+    pub fn run(&mut self) {
+        loop {
+            let heard = self.delivery.reporter.heard();
+            while !self.quit.load(Acquire) {
+                let Some(parcel) = self.delivery.next() else { break };
+                self.deliver(parcel);
+                self.delivery.delivered(parcel);
+            }
+            if self.quit.load(Acquire) {
+                return;
+            }
+            self.delivery.reporter.sleep(heard, None);
+        }
+    }
+
+    fn deliver(&self, parcel: &Parcel) {
+        if parcel.state != BC_BLOCK_ENDED {
+            let id = parcel.case.id;
+            let goes_on = self.evidence.lock().cases().iter().any(|case| case.id == id && case.phase == Phase::Open);
+            if !goes_on {
+                return;
+            }
+        }
+        let block = parcel.c_block();
+        LISTENER.run(|listener, user_data| call(listener, &block, user_data));
+        if parcel.state == BC_BLOCK_ENDED {
+            BLOCKS_DELIVERED.add_one();
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn call(listener: bc_block_listener, block: &crate::abi::bc_block, user_data: *mut core::ffi::c_void) {
+    if let Some(listener) = listener {
+        // SAFETY: the program gave the listener for this, with this user data; the block's memory is the parcel's.
+        unsafe { listener(block, user_data) };
+    }
+}

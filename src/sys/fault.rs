@@ -1,0 +1,40 @@
+//! A fault of the library's own: it switches itself off and leaves the program alone.
+
+use super::thread;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+
+static DISABLED: AtomicBool = AtomicBool::new(false);
+static OWN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+
+/// The calling thread is the library's own, from now until `leave`.
+pub fn enter() {
+    let free = |place: &&AtomicUsize| place.compare_exchange(0, thread::handle(), AcqRel, Relaxed).is_ok();
+    let _ = OWN.iter().find(free);
+}
+
+/// It ends.
+pub fn leave() {
+    for place in &OWN {
+        let _ = place.compare_exchange(thread::handle(), 0, AcqRel, Relaxed);
+    }
+}
+
+/// In a child of fork the own threads are gone.
+pub fn forget_threads() {
+    OWN.iter().for_each(|place| place.store(0, Release));
+}
+
+/// Is the calling thread the library's own?
+pub fn is_own_thread() -> bool {
+    OWN.iter().any(|place| place.load(Acquire) == thread::handle())
+}
+
+/// From now on calls do nothing and say so.
+pub fn disable() {
+    DISABLED.store(true, Release);
+}
+
+/// Has a fault been found?
+pub fn is_disabled() -> bool {
+    DISABLED.load(Acquire)
+}
