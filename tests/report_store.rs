@@ -340,7 +340,7 @@ fn readers_see_whole_files_only() {
 #[test]
 fn the_cap_holds_at_every_moment() {
     for cap in [1u32, 5, 500] {
-        let temp = TempDir::new(&format!("cap{cap}"));
+        let temp = TempDir::fast(&format!("cap{cap}"));
         let mut space = space();
         let mut store = Store::open(&c_path(temp.path()), &mut space).unwrap();
         for id in 1..=2000u64 {
@@ -520,7 +520,7 @@ fn blocks_that_somebody_else_adds_or_removes_are_noticed() {
 
 #[test]
 fn a_hundred_thousand_files() {
-    let temp = TempDir::new("many");
+    let temp = TempDir::fast("many");
     let dead = dead_pid();
     // Not in the order of their age.
     let name = |n: u64| Name::new((n * 7919 % 100_000) as i64, 0, dead, n);

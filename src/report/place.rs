@@ -66,6 +66,11 @@ impl<'m> Place<'m> {
         Ok((directory, changed))
     }
 
+    /// The descriptor that `directory` gave last, without another look.
+    pub fn kept(&self) -> Result<&Fd, Errno> {
+        self.open.as_ref().map(|(directory, _)| directory).ok_or(Errno(libc::ENOENT))
+    }
+
     /// Opens the directory, makes it and whatever is missing above it first if need be.
     fn make(&self) -> Result<Fd, Errno> {
         match files::open_directory(self.c_path()) {

@@ -139,6 +139,13 @@ impl<'m> Store<'m> {
     /// Removes the oldest blocks until no more than `max_reports` are left; `false` if that many can't be removed.
     pub fn trim(&mut self, max_reports: u32, is_open: &dyn Fn(u64) -> bool) -> Result<bool, Errno> {
         self.attend()?;
+        let trimmed = self.remove_oldest(max_reports, is_open);
+        self.seen_ns = changed_ns(self.place.kept()?);
+        trimmed
+    }
+
+    fn remove_oldest(&mut self, max_reports: u32, is_open: &dyn Fn(u64) -> bool) -> Result<bool, Errno> {
+        let mut owners = self.owners();
         // Whether anything was removed since the last look: without, another look would find the same.
         let mut worth_looking = true;
         loop {
@@ -160,13 +167,11 @@ impl<'m> Store<'m> {
                 continue;
             };
             // Blocks may have become open again and processes come to life since the look.
-            let mut owners = self.owners();
-            let (directory, _) = self.place.directory()?;
+            let directory = self.place.kept()?;
             if !owners.may_go(directory, &name, is_open) || retention::remove(directory, name).is_err() {
                 continue;
             }
             self.count = Some(count.saturating_sub(1));
-            self.seen_ns = changed_ns(directory);
             worth_looking = true;
         }
     }
@@ -201,8 +206,7 @@ impl<'m> Store<'m> {
     /// Counts the blocks and notes the oldest of those that may go.
     fn look(&mut self, is_open: &dyn Fn(u64) -> bool) -> Result<u32, Errno> {
         let mut owners = self.owners();
-        let (directory, _) = self.place.directory()?;
-        let seen_ns = changed_ns(directory);
+        let directory = self.place.kept()?;
         let mut count = 0u32;
         let oldest = &mut self.oldest;
         oldest.clear();
@@ -214,7 +218,6 @@ impl<'m> Store<'m> {
         })?;
         oldest.sort();
         self.count = Some(count);
-        self.seen_ns = seen_ns;
         // Looking costs as much as there are files: seldom enough to vanish beside the writing of them.
         self.trust = (count / 16).max(64);
         Ok(count)

@@ -171,7 +171,17 @@ pub struct TempDir(pub PathBuf);
 
 impl TempDir {
     pub fn new(name: &str) -> TempDir {
-        let path = std::env::temp_dir().join(format!("bc-{name}-{}", std::process::id()));
+        TempDir::below(&std::env::temp_dir(), name)
+    }
+
+    /// In memory where there is a place for that: for very many files.
+    pub fn fast(name: &str) -> TempDir {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { TempDir::below(memory, name) } else { TempDir::new(name) }
+    }
+
+    fn below(folder: &Path, name: &str) -> TempDir {
+        let path = folder.join(format!("bc-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path)
