@@ -119,7 +119,7 @@ impl<'m> Place<'m> {
 pub fn append(memory: &mut [u8], length: &mut usize, bytes: &[u8]) -> Result<(), Errno> {
     let end = length.saturating_add(bytes.len());
     let room = memory.get_mut(*length..end).ok_or(Errno(libc::ENAMETOOLONG))?;
-    room.copy_from_slice(bytes);
+    room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     *length = end;
     Ok(())
 }

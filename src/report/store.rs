@@ -12,7 +12,7 @@ use crate::sys::fd::Fd;
 use crate::sys::{files, process};
 use core::ffi::CStr;
 
-/// What a store needs: 69,632 bytes, of which all zeros are a valid value.
+/// What a store needs: 69,632 bytes (less where numbers are aligned less), of which all zeros are a valid value.
 #[repr(C)]
 pub struct Space {
     /// Text on its way into a file; names on their way out of the directory.
