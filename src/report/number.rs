@@ -5,12 +5,12 @@ use super::sink::Sink;
 impl Sink<'_> {
     /// A decimal number, with zeros in front of it up to `width` digits.
     pub fn padded(&mut self, value: u64, width: usize) {
-        self.digits(value, 10, width);
+        self.digits::<10>(value, width);
     }
 
     /// A decimal number.
     pub fn decimal(&mut self, value: u64) {
-        self.digits(value, 10, 1);
+        self.digits::<10>(value, 1);
     }
 
     /// A decimal number with its sign.
@@ -23,12 +23,13 @@ impl Sink<'_> {
 
     /// A hexadecimal number in lower case, with zeros in front of it up to `width` digits.
     pub fn hex(&mut self, value: u64, width: usize) {
-        self.digits(value, 16, width);
+        self.digits::<16>(value, width);
     }
 
     /// `value` divided by ten to the power of `places`, without zeros at the end.
     pub fn fixed(&mut self, value: u64, places: u32) {
-        let unit = 10u64.saturating_pow(places);
+        // Never 0; said so that the division below needs no check.
+        let unit = 10u64.saturating_pow(places).max(1);
         self.decimal(value / unit);
         let (mut rest, mut width) = (value % unit, places as usize);
         if rest == 0 {
@@ -56,7 +57,7 @@ impl Sink<'_> {
         self.ms(from_ns.abs_diff(to_ns));
     }
 
-    fn digits(&mut self, value: u64, base: u64, width: usize) {
+    fn digits<const BASE: u64>(&mut self, value: u64, width: usize) {
         // The longest is 2^64 - 1 in decimal.
         let mut text = [b'0'; 20];
         let (mut rest, mut used) = (value, 0);
@@ -64,9 +65,9 @@ impl Sink<'_> {
             if rest == 0 {
                 break;
             }
-            let digit = (rest % base) as u8;
+            let digit = (rest % BASE) as u8;
             *place = if digit < 10 { b'0' + digit } else { b'a' + (digit - 10) };
-            rest /= base;
+            rest /= BASE;
             used += 1;
         }
         let shown = used.max(width).min(text.len());

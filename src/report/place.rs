@@ -66,6 +66,11 @@ impl<'m> Place<'m> {
         Ok((directory, changed))
     }
 
+    /// The descriptor that `directory` gave last, without another look.
+    pub fn kept(&self) -> Result<&Fd, Errno> {
+        self.open.as_ref().map(|(directory, _)| directory).ok_or(Errno(libc::ENOENT))
+    }
+
     /// Opens the directory, makes it and whatever is missing above it first if need be.
     fn make(&self) -> Result<Fd, Errno> {
         match files::open_directory(self.c_path()) {
@@ -114,7 +119,7 @@ impl<'m> Place<'m> {
 pub fn append(memory: &mut [u8], length: &mut usize, bytes: &[u8]) -> Result<(), Errno> {
     let end = length.saturating_add(bytes.len());
     let room = memory.get_mut(*length..end).ok_or(Errno(libc::ENAMETOOLONG))?;
-    room.copy_from_slice(bytes);
+    room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     *length = end;
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::sys::fd::Fd;
 use crate::sys::{files, process};
 use core::ffi::CStr;
 
-/// What a store needs: 69,632 bytes, of which all zeros are a valid value.
+/// What a store needs: 69,632 bytes (less where numbers are aligned less), of which all zeros are a valid value.
 #[repr(C)]
 pub struct Space {
     /// Text on its way into a file; names on their way out of the directory.
@@ -139,6 +139,13 @@ impl<'m> Store<'m> {
     /// Removes the oldest blocks until no more than `max_reports` are left; `false` if that many can't be removed.
     pub fn trim(&mut self, max_reports: u32, is_open: &dyn Fn(u64) -> bool) -> Result<bool, Errno> {
         self.attend()?;
+        let trimmed = self.remove_oldest(max_reports, is_open);
+        self.seen_ns = changed_ns(self.place.kept()?);
+        trimmed
+    }
+
+    fn remove_oldest(&mut self, max_reports: u32, is_open: &dyn Fn(u64) -> bool) -> Result<bool, Errno> {
+        let mut owners = self.owners();
         // Whether anything was removed since the last look: without, another look would find the same.
         let mut worth_looking = true;
         loop {
@@ -160,13 +167,11 @@ impl<'m> Store<'m> {
                 continue;
             };
             // Blocks may have become open again and processes come to life since the look.
-            let mut owners = self.owners();
-            let (directory, _) = self.place.directory()?;
+            let directory = self.place.kept()?;
             if !owners.may_go(directory, &name, is_open) || retention::remove(directory, name).is_err() {
                 continue;
             }
             self.count = Some(count.saturating_sub(1));
-            self.seen_ns = changed_ns(directory);
             worth_looking = true;
         }
     }
@@ -201,8 +206,7 @@ impl<'m> Store<'m> {
     /// Counts the blocks and notes the oldest of those that may go.
     fn look(&mut self, is_open: &dyn Fn(u64) -> bool) -> Result<u32, Errno> {
         let mut owners = self.owners();
-        let (directory, _) = self.place.directory()?;
-        let seen_ns = changed_ns(directory);
+        let directory = self.place.kept()?;
         let mut count = 0u32;
         let oldest = &mut self.oldest;
         oldest.clear();
@@ -214,7 +218,6 @@ impl<'m> Store<'m> {
         })?;
         oldest.sort();
         self.count = Some(count);
-        self.seen_ns = seen_ns;
         // Looking costs as much as there are files: seldom enough to vanish beside the writing of them.
         self.trust = (count / 16).max(64);
         Ok(count)

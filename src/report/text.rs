@@ -226,8 +226,8 @@ fn remarks(sink: &mut Sink, sample: &Sample) {
 
 /// `MM-dd HH:mm:ss.SSS` of a moment on CLOCK_MONOTONIC, by way of the block's begin, which is known on both clocks.
 fn stamp(sink: &mut Sink, block: &Block, context: &Context, time_ns: u64) {
-    let since_start = (i128::from(time_ns) - i128::from(block.start_ns)) / 1_000_000;
-    let unix_ms = block.start_unix_ms.saturating_add(i64::try_from(since_start).unwrap_or_default());
+    let since_start = (time_ns.wrapping_sub(block.start_ns) as i64) / 1_000_000;
+    let unix_ms = block.start_unix_ms.saturating_add(since_start);
     let time = Civil::from_ms(local_ms(unix_ms, context.utc_offset_s));
     day(sink, time);
     clock(sink, time);

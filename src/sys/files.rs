@@ -120,12 +120,13 @@ fn status_at(directory: i32, path: &CStr) -> Result<Status, Errno> {
     check(unsafe { libc::fstatat64(directory, path.as_ptr(), raw.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) }.into())?;
     // SAFETY: the structure holds integers only; it was zeroed and then filled.
     let raw = unsafe { raw.assume_init() };
-    let kind = match raw.st_mode & libc::S_IFMT {
-        libc::S_IFREG => Kind::File,
-        libc::S_IFDIR => Kind::Directory,
+    // The fields' widths differ between platforms; none of these conversions loses anything that occurs.
+    #[allow(clippy::unnecessary_cast)]
+    let kind = match raw.st_mode as u32 & libc::S_IFMT as u32 {
+        kind if kind == libc::S_IFREG as u32 => Kind::File,
+        kind if kind == libc::S_IFDIR as u32 => Kind::Directory,
         _ => Kind::Other,
     };
-    // The fields' widths differ between platforms; none of these conversions loses anything that occurs.
     #[allow(clippy::unnecessary_cast)]
     let (seconds, nanos) = (raw.st_mtime as i64, raw.st_mtime_nsec as i64);
     #[allow(clippy::unnecessary_cast)]

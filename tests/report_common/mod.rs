@@ -3,9 +3,14 @@
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_frame, bc_health, bc_sample, bc_sample_method};
 use blockcanary::report::block::{Block, Context, Repeats};
+use blockcanary::report::names::{Format, Name};
 use blockcanary::report::sink::{Memory, Sink};
+use blockcanary::report::store::{Space, Store};
 use blockcanary::report::view::Samples;
+use blockcanary::sys::errno::Errno;
 use std::ffi::{CString, c_char};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Module, offset in it, symbol, offset from it.
@@ -171,7 +176,17 @@ pub struct TempDir(pub PathBuf);
 
 impl TempDir {
     pub fn new(name: &str) -> TempDir {
-        let path = std::env::temp_dir().join(format!("bc-{name}-{}", std::process::id()));
+        TempDir::below(&std::env::temp_dir(), name)
+    }
+
+    /// In memory where there is a place for that: for very many files.
+    pub fn fast(name: &str) -> TempDir {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { TempDir::below(memory, name) } else { TempDir::new(name) }
+    }
+
+    fn below(folder: &Path, name: &str) -> TempDir {
+        let path = folder.join(format!("bc-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path)
@@ -186,6 +201,44 @@ impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+pub const TEXT: Format = Format::Text;
+pub const JSON: Format = Format::Json;
+
+pub fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).unwrap()
+}
+
+pub fn space() -> Box<Space> {
+    Box::new(Space::new())
+}
+
+pub fn own_name(ms: i64, id: u64) -> Name {
+    Name::new(ms, 0, std::process::id() as i32, id)
+}
+
+pub fn write(store: &mut Store, name: &Name, format: Format, text: &str) -> Result<(), Errno> {
+    store.write(name, format, &mut |sink| sink.text(text))
+}
+
+pub fn file_name(name: &Name, format: Format) -> String {
+    String::from_utf8(name.file(format).as_bytes().to_vec()).unwrap()
+}
+
+pub fn listed(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A pid of a process that is gone.
+pub fn dead_pid() -> i32 {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let pid = child.id() as i32;
+    child.wait().unwrap();
+    pid
 }
 
 /// What BlockCanary's own reader makes of a log: keys, CPU rates, stack entries.
