@@ -6,7 +6,7 @@
 #                            libraries. Takes ld.lld with llvm-objcopy, or GNU ld with any objcopy; where neither
 #                            pair is found the archive stays as cargo leaves it, and CMake says so.
 #
-# Gives BLOCKCANARY_ARCHIVE, made by the target blockcanary_archive.
+# Gives BLOCKCANARY_IS_LOCALISED and BLOCKCANARY_ARCHIVE, made by the target blockcanary_archive.
 
 option(BLOCKCANARY_LOCALISE "Keep only bc_* global in the archive" ON)
 set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo build")
@@ -35,6 +35,11 @@ if(BLOCKCANARY_LOCALISE)
   endif()
 endif()
 
+if(pair)
+  set(BLOCKCANARY_IS_LOCALISED ON)
+else()
+  set(BLOCKCANARY_IS_LOCALISED OFF)
+endif()
 set(BLOCKCANARY_ARCHIVE "${CMAKE_CURRENT_BINARY_DIR}/${BLOCKCANARY_TRIPLE}/libblockcanary.a")
 # cargo alone knows what is stale, so it is asked at every build. The archive is touched only when cargo's has changed,
 # so nothing links again without need.
