@@ -11,8 +11,11 @@
 
 pub mod abi;
 pub mod report;
+pub mod ring;
+pub mod sample;
 pub mod sys;
 pub mod unwind;
+pub mod watch;
 
 #[cfg(panic = "abort")]
 mod panic;

@@ -1,6 +1,7 @@
 //! What a report says of one block. Samples and frames stand in the layout that listeners get, so that they exist once.
 
 use crate::abi::{bc_block_state, bc_cause};
+pub use crate::sample::cpu::{CpuTick, SystemLoad};
 
 /// One block, complete for a report. Byte strings may hold anything: they come from programs.
 pub struct Block<'a> {
@@ -66,31 +67,7 @@ pub enum Progress {
     Progressing,
 }
 
-/// CPU load between the previous look and this one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuTick {
-    /// When, on CLOCK_MONOTONIC.
-    pub time_ns: u64,
-    /// This process, hundredths of a percent of one core: 0 to 10,000 times the cores.
-    pub process: u32,
-    /// Everything, the same unit: 0 to 10,000 (all cores busy). What `/proc/stat` says, where it is readable.
-    pub system: Option<SystemLoad>,
-}
-
-/// Shares of the machine's time, hundredths of a percent of all cores together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SystemLoad {
-    /// Not idle.
-    pub busy: u16,
-    /// In programs.
-    pub user: u16,
-    /// In the kernel.
-    pub system: u16,
-    /// Idle with a device pending.
-    pub io_wait: u16,
-}
-
-/// What is the same in all reports of an installation. Strings that the program did not give are left out.
+/// What a report says beside its block. Strings that the program did not give are left out.
 pub struct Context<'a> {
     /// The program's own words, from the configuration.
     pub qualifier: Option<&'a [u8]>,
@@ -116,10 +93,14 @@ pub struct Context<'a> {
     pub free_memory_kb: u64,
     /// See `free_memory_kb`.
     pub total_memory_kb: u64,
+    /// When the report is written, milliseconds since 1970.
+    pub now_unix_ms: i64,
     /// Local time is this much ahead of UTC.
     pub utc_offset_s: i32,
     /// Sample interval in force, for `cpu-busy`.
     pub sample_interval_ns: u64,
+    /// Only the base names of modules are told.
+    pub redact_paths: bool,
     /// The library's account of itself at this time.
     pub health: &'a crate::abi::bc_health,
 }

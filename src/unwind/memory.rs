@@ -5,10 +5,26 @@ pub trait Memory {
     /// Fills `out` from `address`; `false`, with `out` in any state, where not all of it could be read.
     fn read(&self, address: u64, out: &mut [u8]) -> bool;
 
+    /// So many bytes.
+    fn bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read(address, &mut bytes).then_some(bytes)
+    }
+
     /// One machine word.
     fn word(&self, address: u64) -> Option<u64> {
-        let mut bytes = [0; size_of::<usize>()];
-        self.read(address, &mut bytes).then(|| usize::from_ne_bytes(bytes) as u64)
+        self.bytes(address).map(|bytes| usize::from_ne_bytes(bytes) as u64)
+    }
+
+    /// Four bytes.
+    fn u32(&self, address: u64) -> Option<u32> {
+        self.bytes(address).map(u32::from_ne_bytes)
+    }
+}
+
+impl<M: Memory> Memory for &M {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        (**self).read(address, out)
     }
 }
 

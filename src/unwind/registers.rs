@@ -1,5 +1,7 @@
 //! Registers by their DWARF numbers.
 
+use super::arch;
+
 /// How many DWARF numbers are kept: 17 on x86_64 (16 is the return address), 33 on aarch64 (30 lr, 31 sp, 32 pc).
 pub const COUNT: usize = 33;
 
@@ -20,24 +22,42 @@ impl Registers {
         Registers { values: [0; COUNT], known: 0, pc, sp }
     }
 
-    /// The register of this DWARF number, where it is known.
+    /// The register of this DWARF number, where it is known. pc and sp are found under their numbers, too.
     pub fn get(&self, number: u16) -> Option<u64> {
-        let value = *self.values.get(usize::from(number))?;
-        (self.known >> number & 1 == 1).then_some(value)
+        match number {
+            arch::SP => Some(self.sp),
+            arch::PC => Some(self.pc),
+            _ => {
+                let value = *self.values.get(usize::from(number))?;
+                (self.known >> number & 1 == 1).then_some(value)
+            }
+        }
     }
 
     /// Makes a register known. A number out of range is ignored.
     pub fn set(&mut self, number: u16, value: u64) {
-        if let Some(place) = self.values.get_mut(usize::from(number)) {
-            *place = value;
-            self.known |= 1 << number;
+        match number {
+            arch::SP => self.sp = value,
+            arch::PC => self.pc = value,
+            _ => {
+                if let Some(place) = self.values.get_mut(usize::from(number)) {
+                    *place = value;
+                    self.known |= 1 << number;
+                }
+            }
         }
     }
 
-    /// Makes a register unknown.
+    /// Makes a register unknown; pc and sp are always known.
     pub fn forget(&mut self, number: u16) {
         if usize::from(number) < COUNT {
             self.known &= !(1 << number);
         }
+    }
+
+    /// These registers, with only those of `mask` (one bit a DWARF number) still known.
+    pub fn only(mut self, mask: u64) -> Registers {
+        self.known &= mask;
+        self
     }
 }

@@ -1,0 +1,100 @@
+//! What BlockCanary's log does not have and ours does: more keys, and the most frequent stack as a section that `ndk-stack`
+//! symbolises as it stands.
+
+use super::block::{Block, Context};
+use super::hot::HotStacks;
+use super::sink::Sink;
+use super::text::{end, key, number, value};
+use super::view::{Frame, Frames, base_name};
+use super::words;
+
+/// Writes both; what the log's readers take for keys of their own must not begin a line here.
+pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
+    keys(sink, block);
+    let hot = HotStacks::of(block.samples);
+    if let Some(sample) = hot.iter().next().and_then(|hottest| block.samples.get(hottest.index)) {
+        native_stack(sink, block, context, sample.frames);
+    }
+}
+
+fn keys(sink: &mut Sink, block: &Block) {
+    number(sink, "block-id", block.id);
+    value(sink, "block-state", Some(words::state(block.state).as_bytes()));
+    value(sink, "block-cause", Some(words::cause(block.cause).as_bytes()));
+    value(sink, "block-cause-detail", block.cause_detail);
+    value(sink, "block-progress", block.progress.map(|progress| words::progress(progress).as_bytes()));
+    value(sink, "loop-name", Some(block.loop_name));
+    number(sink, "loop-tid", u64::from(block.tid.unsigned_abs()));
+    value(sink, "dispatch-what", block.what);
+    key(sink, "dispatch-tag");
+    sink.text("0x");
+    sink.hex(block.tag, 1);
+    end(sink);
+    key(sink, "limit-ms");
+    sink.ms(block.threshold_ns);
+    end(sink);
+    if let Some(wait) = block.run_queue_wait_ns {
+        key(sink, "run-queue-wait-ms");
+        sink.ms(wait);
+        end(sink);
+    }
+    number(sink, "repeat-count", block.repeats.count.into());
+    end(sink);
+}
+
+/// `ndk-stack` begins at the banner and ends at the first line behind the frames that is none. It reads a path up to a
+/// space and looks for its base name only.
+fn native_stack(sink: &mut Sink, block: &Block, context: &Context, frames: Frames) {
+    sink.text("*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: ");
+    sink.signed(context.pid.into());
+    sink.text(", tid: ");
+    sink.signed(block.tid.into());
+    sink.text(", name: ");
+    sink.plain(block.loop_name);
+    sink.text("  >>> ");
+    sink.plain(context.process_name);
+    sink.text(" <<<\n");
+    for (depth, frame) in frames.iter().enumerate() {
+        native_frame(sink, depth, &frame, context.redact_paths);
+    }
+    sink.text("\n");
+}
+
+fn native_frame(sink: &mut Sink, depth: usize, frame: &Frame, redact_paths: bool) {
+    // A return address may already belong to the next line of source, or to the next function after a call that never
+    // returns.
+    let back = if depth == 0 { 0 } else { INSTRUCTION };
+    let address = frame.module.map_or(frame.pc, |_| frame.module_offset);
+    sink.text("    #");
+    sink.padded(depth as u64, 2);
+    sink.text(" pc ");
+    sink.hex(address.checked_sub(back).unwrap_or(address), 16);
+    sink.text("  ");
+    match frame.module {
+        Some(path) if redact_paths || path.contains(&b' ') => sink.plain(base_name(path)),
+        Some(path) => sink.plain(path),
+        None => sink.text("<unknown>"),
+    }
+    if let (Some(symbol), Some(offset)) = (frame.symbol, frame.symbol_offset.checked_sub(back)) {
+        sink.text(" (");
+        sink.plain(symbol);
+        sink.text("+");
+        sink.decimal(offset);
+        sink.text(")");
+    }
+    if let Some(build_id) = frame.build_id {
+        sink.text(" (BuildId: ");
+        sink.plain(build_id);
+        sink.text(")");
+    }
+    sink.text("\n");
+}
+
+/// How far a tombstone steps back from a return address: the length of the shortest call where lengths differ.
+const INSTRUCTION: u64 = if cfg!(target_arch = "aarch64") {
+    4
+} else if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+    1
+} else {
+    2
+};

@@ -1,0 +1,61 @@
+//! What a thread answers to the sampling signal: registers, a piece of its stack, the frame records above it.
+
+use crate::unwind::registers::{COUNT, Registers};
+
+/// Bytes copied from the lowest end of the stack.
+pub const COPY: usize = 16 * 1024;
+
+/// Frame records kept of what lies above the copy; more than the deepest stack that can be asked for.
+pub const RECORDS: usize = 1024;
+
+/// A frame record: where it lies, and the return address in it.
+#[derive(Clone, Copy, Default)]
+pub struct Record {
+    /// Address of the record.
+    pub at: u64,
+    /// The return address.
+    pub return_address: u64,
+}
+
+/// Filled by the signal handler, in place: it is too large for an alternate stack.
+pub struct Answer {
+    /// Version of the loop's marks when the handler ran: names the stretch that this is a sample of.
+    pub version: usize,
+    /// Registers by DWARF number, as far as the processor has them.
+    pub registers: [u64; COUNT],
+    /// How many there are.
+    pub register_count: usize,
+    /// The interrupted instruction.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// Bytes of `copy` that are valid; its first byte lay at `sp`.
+    pub copied: usize,
+    /// The lowest end of the stack.
+    pub copy: [u8; COPY],
+    /// Valid places of `records`.
+    pub record_count: usize,
+    /// Frame records above the copy, innermost first.
+    pub records: [Record; RECORDS],
+}
+
+impl Answer {
+    /// The registers, all known.
+    pub fn registers(&self) -> Registers {
+        let mut registers = Registers::new(self.pc, self.sp);
+        for (number, value) in self.registers.iter().take(self.register_count).enumerate() {
+            registers.set(number as u16, *value);
+        }
+        registers
+    }
+
+    /// The copied piece of stack.
+    pub fn stack(&self) -> &[u8] {
+        self.copy.get(..self.copied).unwrap_or(&[])
+    }
+
+    /// The frame records above it.
+    pub fn records(&self) -> &[Record] {
+        self.records.get(..self.record_count).unwrap_or(&[])
+    }
+}

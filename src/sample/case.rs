@@ -1,0 +1,130 @@
+//! A late stretch and what is known of it: what becomes a block when it passes its limit.
+
+use super::cpu::Reading;
+use super::what::What;
+use crate::sys::clock::Ticks;
+
+/// Bytes of a loop's name that are kept.
+pub const NAME: usize = 63;
+
+/// Where a case stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nobody's.
+    Free,
+    /// Sampled, not over its limit: may yet come to nothing.
+    Late,
+    /// A block that goes on.
+    Open,
+    /// A block that has ended; the writer frees it.
+    Ended,
+}
+
+/// Which states of a block wait for the writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// It has passed its limit.
+    pub ongoing: bool,
+    /// It has passed the hang threshold.
+    pub hang: bool,
+    /// It has ended.
+    pub ended: bool,
+}
+
+impl Due {
+    /// Is anything due?
+    pub fn any(&self) -> bool {
+        self.ongoing || self.hang || self.ended
+    }
+}
+
+/// Written by the monitor, read and freed by the writer, under the lock of the evidence.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// Where it stands.
+    pub phase: Phase,
+    /// What the writer has to do.
+    pub due: Due,
+    /// Counts the cases that became blocks: the order in which they are written.
+    pub order: u64,
+    /// The block's id.
+    pub id: u64,
+    /// The loop's slot.
+    pub slot: u8,
+    /// The loop's thread.
+    pub tid: i32,
+    /// The loop's name, ending in a NUL.
+    pub loop_name: [u8; NAME + 1],
+    /// Version of the loop's marks in this stretch.
+    pub version: usize,
+    /// Begin.
+    pub from: Ticks,
+    /// Begin on the wall clock.
+    pub start_unix_ms: i64,
+    /// The limit, ns.
+    pub limit_ns: u64,
+    /// The sample interval, ns.
+    pub interval_ns: u64,
+    /// The innermost open dispatch's.
+    pub what: What,
+    /// The innermost open dispatch's.
+    pub tag: u64,
+    /// Duration, so far or in all.
+    pub wall_ns: u64,
+    /// The last CPU reading before the begin.
+    pub cpu_before: Reading,
+    /// The first inside.
+    pub cpu_first: Reading,
+    /// The latest.
+    pub cpu_last: Reading,
+    /// Its first sample, a number in the pool.
+    pub first_sample: Option<u32>,
+    /// Its last sample.
+    pub last_sample: Option<u32>,
+    /// Its samples.
+    pub sample_count: u32,
+    /// Sample ticks so far.
+    pub ticks: u64,
+    /// Every so many ticks one is kept; doubles when the case is thinned.
+    pub stride: u64,
+    /// It was told as a hang.
+    pub is_hang: bool,
+    /// The writer has made its files; each further state writes them again.
+    pub is_stored: bool,
+}
+
+impl Case {
+    /// Nobody's.
+    pub const FREE: Case = Case {
+        phase: Phase::Free,
+        due: Due { ongoing: false, hang: false, ended: false },
+        order: 0,
+        id: 0,
+        slot: 0,
+        tid: 0,
+        loop_name: [0; NAME + 1],
+        version: 0,
+        from: Ticks(0),
+        start_unix_ms: 0,
+        limit_ns: 0,
+        interval_ns: 0,
+        what: What::NONE,
+        tag: 0,
+        wall_ns: 0,
+        cpu_before: Reading { at: Ticks(0), cpu_ns: 0 },
+        cpu_first: Reading { at: Ticks(0), cpu_ns: 0 },
+        cpu_last: Reading { at: Ticks(0), cpu_ns: 0 },
+        first_sample: None,
+        last_sample: None,
+        sample_count: 0,
+        ticks: 0,
+        stride: 1,
+        is_hang: false,
+        is_stored: false,
+    };
+
+    /// The moment of sample tick number `ticks + 1`, counted from the begin.
+    pub fn next_tick(&self) -> Ticks {
+        self.from.plus(self.interval_ns.saturating_mul(self.ticks.saturating_add(1)))
+    }
+}

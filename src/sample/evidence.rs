@@ -1,0 +1,297 @@
+//! The fixed store of cases and samples, shared by the monitor, which fills it, and the writer, which empties it.
+//!
+//! Samples are shared fairly: a case may hold its part of the capacity, and when it has that it is thinned to every
+//! second one, evenly over its whole length. A case below its part that finds nothing free thins the largest case.
+
+use super::case::{Case, Phase};
+use crate::abi::bc_sample_method;
+use super::cpu::CpuTick;
+use crate::sys::clock::Ticks;
+use crate::sys::counters::SAMPLES_LOST;
+
+/// Samples that each late case may hold whatever the others do.
+pub const FEWEST: u32 = 4;
+
+/// One sample but for its frames.
+#[derive(Clone, Copy)]
+pub struct Sample {
+    /// When.
+    pub at: Ticks,
+    /// How it was taken.
+    pub method: bc_sample_method,
+    /// State letter, 0 unknown.
+    pub thread_state: u8,
+    /// See `bc_sample`.
+    pub truncated: bool,
+    /// See `bc_sample`.
+    pub approximate: bool,
+    /// See `bc_sample`.
+    pub frames_cut: u32,
+    /// Frames.
+    pub frame_count: u32,
+    /// CPU load at this time.
+    pub cpu: Option<CpuTick>,
+    /// The next sample of the case, or the next free one.
+    next: Option<u32>,
+}
+
+impl Sample {
+    /// No stack.
+    pub const EMPTY: Sample = Sample {
+        at: Ticks(0),
+        method: bc_sample_method::BC_SAMPLE_NO_STACK,
+        thread_state: 0,
+        truncated: false,
+        approximate: false,
+        frames_cut: 0,
+        frame_count: 0,
+        cpu: None,
+        next: None,
+    };
+}
+
+/// See above.
+pub struct Evidence {
+    cases: &'static mut [Case],
+    samples: &'static mut [Sample],
+    frames: &'static mut [u64],
+    depth: usize,
+    free: Option<u32>,
+    order: u64,
+}
+
+impl Evidence {
+    /// Empty. `frames` has `depth` places for each of `samples`.
+    pub fn new(
+        cases: &'static mut [Case],
+        samples: &'static mut [Sample],
+        frames: &'static mut [u64],
+        depth: usize,
+    ) -> Evidence {
+        let mut free = None;
+        for (number, sample) in (0u32..).zip(samples.iter_mut()) {
+            sample.next = free;
+            free = Some(number);
+        }
+        Evidence { cases, samples, frames, depth, free, order: 0 }
+    }
+
+    /// All cases.
+    pub fn cases(&self) -> &[Case] {
+        self.cases
+    }
+
+    /// A case.
+    pub fn case(&self, number: usize) -> Option<&Case> {
+        self.cases.get(number)
+    }
+
+    /// A case.
+    pub fn case_mut(&mut self, number: usize) -> Option<&mut Case> {
+        self.cases.get_mut(number)
+    }
+
+    /// The late or open case of a loop.
+    pub fn find(&self, slot: u8) -> Option<usize> {
+        self.cases.iter().position(|case| case.slot == slot && matches!(case.phase, Phase::Late | Phase::Open))
+    }
+
+    /// Puts a new case in; `None` when all places are taken.
+    pub fn open_case(&mut self, case: Case) -> Option<usize> {
+        let number = self.cases.iter().position(|case| case.phase == Phase::Free)?;
+        *self.cases.get_mut(number)? = case;
+        Some(number)
+    }
+
+    /// The case becomes a block: gives it its place in the order.
+    pub fn becomes_block(&mut self, number: usize) {
+        self.order += 1;
+        if let Some(case) = self.cases.get_mut(number) {
+            case.order = self.order;
+        }
+    }
+
+    /// The next case that the writer has something to do with, oldest block first.
+    pub fn next_due(&self) -> Option<usize> {
+        let due = self.cases.iter().enumerate().filter(|(_, case)| case.due.any());
+        due.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
+    }
+
+    /// Frees a case and its samples.
+    pub fn close_case(&mut self, number: usize) {
+        let mut next = self.cases.get(number).and_then(|case| case.first_sample);
+        while let Some(sample) = next {
+            next = self.samples.get(sample as usize).and_then(|sample| sample.next);
+            self.give_free(sample);
+        }
+        if let Some(case) = self.cases.get_mut(number) {
+            *case = Case::FREE;
+        }
+    }
+
+    /// Adds a sample to a case, thinning where needed. `false`: there was no place for it.
+    pub fn add_sample(&mut self, number: usize, mut sample: Sample, frames: &[u64]) -> bool {
+        let Some(case) = self.cases.get(number) else { return false };
+        if case.sample_count >= self.fair_part() {
+            self.thin(number);
+            // What the new stride leaves out is left out from here on.
+            if self.cases.get(number).is_none_or(|case| case.ticks % case.stride != 0) {
+                SAMPLES_LOST.add_one();
+                return true;
+            }
+        } else if self.free.is_none() {
+            let largest = self.cases.iter().enumerate().max_by_key(|(_, case)| case.sample_count);
+            if let Some((largest, _)) = largest {
+                self.thin(largest);
+            }
+        }
+        let Some(place) = self.free else {
+            SAMPLES_LOST.add_one();
+            return false;
+        };
+        self.free = self.samples.get(place as usize).and_then(|sample| sample.next);
+        let room = self.frames.get_mut(place as usize * self.depth..).and_then(|rest| rest.get_mut(..self.depth));
+        let kept = room.map_or(0, |room| room.iter_mut().zip(frames).map(|(to, from)| *to = *from).count());
+        sample.frame_count = kept as u32;
+        sample.next = None;
+        if let Some(to) = self.samples.get_mut(place as usize) {
+            *to = sample;
+        }
+        let last = self.cases.get(number).and_then(|case| case.last_sample);
+        if let Some(last) = last.and_then(|last| self.samples.get_mut(last as usize)) {
+            last.next = Some(place);
+        }
+        if let Some(case) = self.cases.get_mut(number) {
+            case.first_sample = case.first_sample.or(Some(place));
+            case.last_sample = Some(place);
+            case.sample_count += 1;
+        }
+        true
+    }
+
+    /// A case's samples with their frames, oldest first.
+    pub fn samples(&self, case: &Case) -> impl Iterator<Item = (&Sample, &[u64])> {
+        let mut next = case.first_sample;
+        core::iter::from_fn(move || {
+            let place = next? as usize;
+            let sample = self.samples.get(place)?;
+            next = sample.next;
+            let frames = self.frames.get(place * self.depth..).and_then(|rest| rest.get(..sample.frame_count as usize));
+            Some((sample, frames.unwrap_or(&[])))
+        })
+    }
+
+    /// Samples that a case may hold: the capacity in equal parts for all that are late.
+    fn fair_part(&self) -> u32 {
+        let late = self.cases.iter().filter(|case| matches!(case.phase, Phase::Late | Phase::Open)).count();
+        ((self.samples.len() / late.max(1)) as u32).max(FEWEST)
+    }
+
+    /// Frees every second sample of a case, the second first, and lets every second tick go by from now on.
+    fn thin(&mut self, number: usize) {
+        let Some(case) = self.cases.get_mut(number) else { return };
+        case.stride = case.stride.saturating_mul(2);
+        let mut keep = case.first_sample;
+        while let Some(kept) = keep {
+            let dropped = self.samples.get(kept as usize).and_then(|sample| sample.next);
+            let after = dropped.and_then(|dropped| self.samples.get(dropped as usize)).and_then(|sample| sample.next);
+            if let Some(sample) = self.samples.get_mut(kept as usize) {
+                sample.next = after;
+            }
+            if let Some(case) = self.cases.get_mut(number) {
+                case.last_sample = Some(kept);
+                case.sample_count -= u32::from(dropped.is_some());
+            }
+            if let Some(dropped) = dropped {
+                self.give_free(dropped);
+                SAMPLES_LOST.add_one();
+            }
+            keep = after;
+        }
+    }
+
+    fn give_free(&mut self, number: u32) {
+        if let Some(sample) = self.samples.get_mut(number as usize) {
+            sample.next = self.free;
+            self.free = Some(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(capacity: usize) -> Evidence {
+        let leak = |count: usize| vec![0u64; count].leak();
+        Evidence::new(vec![Case::FREE; 8].leak(), vec![Sample::EMPTY; capacity].leak(), leak(capacity * 4), 4)
+    }
+
+    fn late(slot: u8) -> Case {
+        Case { phase: Phase::Late, slot, ..Case::FREE }
+    }
+
+    fn feed(evidence: &mut Evidence, case: usize, ticks: core::ops::RangeInclusive<u64>) {
+        for tick in ticks {
+            let now = evidence.case_mut(case).unwrap();
+            now.ticks = tick;
+            if tick % now.stride == 0 {
+                evidence.add_sample(case, Sample { at: Ticks(tick), ..Sample::EMPTY }, &[tick, tick + 1]);
+            }
+        }
+    }
+
+    fn times(evidence: &Evidence, case: usize) -> Vec<u64> {
+        evidence.samples(evidence.case(case).unwrap()).map(|(sample, _)| sample.at.0).collect()
+    }
+
+    #[test]
+    fn a_long_block_is_thinned_evenly() {
+        let mut evidence = evidence(16);
+        let case = evidence.open_case(late(1)).unwrap();
+        feed(&mut evidence, case, 1..=1000);
+        let times = times(&evidence, case);
+        assert!((8..=16).contains(&times.len()), "{times:?}");
+        let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+        assert!(most - least <= gaps[gaps.len() - 1], "{times:?}");
+        assert!(times[times.len() - 1] > 900, "{times:?}");
+        let (_, frames) = evidence.samples(evidence.case(case).unwrap()).last().unwrap();
+        assert_eq!(frames, [times[times.len() - 1], times[times.len() - 1] + 1]);
+    }
+
+    #[test]
+    fn each_late_case_gets_its_part() {
+        let mut evidence = evidence(16);
+        let first = evidence.open_case(late(0)).unwrap();
+        feed(&mut evidence, first, 1..=16);
+        assert_eq!(times(&evidence, first).len(), 16);
+        for slot in 1..4 {
+            let case = evidence.open_case(late(slot)).unwrap();
+            feed(&mut evidence, case, 1..=4);
+            assert_eq!(times(&evidence, case), [1, 2, 3, 4]);
+        }
+        assert!(times(&evidence, first).len() >= 4);
+    }
+
+    #[test]
+    fn a_closed_case_gives_everything_back() {
+        let mut evidence = evidence(16);
+        for _ in 0..100 {
+            let case = evidence.open_case(late(0)).unwrap();
+            feed(&mut evidence, case, 1..=16);
+            assert_eq!(times(&evidence, case).len(), 16);
+            evidence.close_case(case);
+        }
+        assert_eq!(evidence.find(0), None);
+    }
+
+    #[test]
+    fn frames_beyond_the_depth_are_not_kept() {
+        let mut evidence = evidence(16);
+        let case = evidence.open_case(late(0)).unwrap();
+        evidence.add_sample(case, Sample::EMPTY, &[1, 2, 3, 4, 5, 6]);
+        let (_, frames) = evidence.samples(evidence.case(case).unwrap()).next().unwrap();
+        assert_eq!(frames, [1, 2, 3, 4]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Asking a thread for its registers and stack, from the monitor.
+#![allow(unsafe_code)]
+
+use super::answer::Answer;
+use super::handler::{
+    ANSWER, ARMED, DONE, IDLE, INSIDE, OUTSTANDING, PREVIOUS, REQUEST, STATE, TARGET, WRITING, on_signal,
+};
+use crate::ring::version::Version;
+use crate::sys::clock::Ticks;
+use crate::sys::signal::{self, Taken};
+use crate::sys::{futex, thread};
+use core::sync::atomic::Ordering::*;
+
+/// Who is asked.
+#[derive(Clone, Copy)]
+pub struct Ask {
+    /// The thread.
+    pub tid: i32,
+    /// The version of its loop's marks.
+    pub marks: &'static Version,
+    /// Its stack, `high` 0 where it is not known.
+    pub stack_low: u64,
+    /// See `stack_low`.
+    pub stack_high: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// Somebody else's handler stands where ours was.
+    TakenOver,
+    /// It could not be sent: the thread is gone, or too many signals are pending.
+    NotSent,
+    /// The thread has not answered in time.
+    Unanswered,
+    /// A thread is inside the handler and does not come out; nobody can be asked meanwhile.
+    Busy,
+}
+
+/// The signal and the place for answers. One thread asks, one at a time.
+pub struct Requests {
+    taken: Option<Taken>,
+    answer: &'static mut Answer,
+    ticket: u32,
+}
+
+impl Requests {
+    /// No signal yet.
+    pub fn new(answer: &'static mut Answer) -> Requests {
+        Requests { taken: None, answer, ticket: 0 }
+    }
+
+    /// Takes the signal; `false` if there is none to take.
+    pub fn take_signal(&mut self, wanted: i32) -> bool {
+        self.taken = signal::take(wanted, on_signal);
+        if let Some(taken) = &self.taken {
+            let (place, long_form) = taken.previous_handler().unwrap_or((0, false));
+            PREVIOUS.long_form.store(long_form, Relaxed);
+            PREVIOUS.place.store(place, Release);
+            ANSWER.store(self.answer, Release);
+        }
+        self.taken.is_some()
+    }
+
+    /// Its number.
+    pub fn signal(&self) -> Option<i32> {
+        self.taken.as_ref().map(|taken| taken.number)
+    }
+
+    /// Asks and waits for the answer, at most this long.
+    pub fn ask(&mut self, ask: &Ask, patience_ns: u64) -> Result<&Answer, Silence> {
+        let Some(taken) = &self.taken else { return Err(Silence::NotSent) };
+        if !taken.is_ours() {
+            return Err(Silence::TakenOver);
+        }
+        match REQUEST.load(Acquire) & STATE {
+            IDLE => {}
+            // The answer to a request that was given up on: nobody wants it any more.
+            DONE => REQUEST.store(IDLE, Relaxed),
+            _ => return Err(Silence::Busy),
+        }
+        TARGET.tid.store(ask.tid, Relaxed);
+        TARGET.marks.store(core::ptr::from_ref(ask.marks).cast_mut(), Relaxed);
+        TARGET.stack_low.store(ask.stack_low, Relaxed);
+        TARGET.stack_high.store(ask.stack_high, Relaxed);
+        self.ticket = self.ticket.wrapping_add(1);
+        let armed = self.ticket << 2 | ARMED;
+        REQUEST.store(armed, SeqCst);
+        OUTSTANDING.fetch_add(1, AcqRel);
+        if taken.send(ask.tid).is_err() {
+            let _ = OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
+            REQUEST.store(IDLE, SeqCst);
+            return Err(Silence::NotSent);
+        }
+        let end = Ticks::now().plus(patience_ns);
+        loop {
+            let state = REQUEST.load(Acquire);
+            if state == armed & !STATE | DONE {
+                REQUEST.store(IDLE, Relaxed);
+                return Ok(self.answer);
+            }
+            let left = end.since(Ticks::now());
+            if left == 0 {
+                break;
+            }
+            futex::wait(&REQUEST, state, Some(left));
+        }
+        if REQUEST.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {
+            return Err(Silence::Unanswered);
+        }
+        // The handler runs already: it needs microseconds once it has a processor.
+        if self.wait_until(10 * patience_ns, || REQUEST.load(Acquire) & STATE != WRITING) {
+            REQUEST.store(IDLE, Relaxed);
+            return Ok(self.answer);
+        }
+        Err(Silence::Unanswered)
+    }
+
+    /// Gives the signal back. `false`: a thread is still inside the handler, so the memory must stay; may be called again.
+    pub fn give_back(&mut self, patience_ns: u64) -> bool {
+        if let Some(taken) = self.taken.take() {
+            taken.give_back();
+        }
+        let quiet = self.wait_until(patience_ns, || {
+            let state = REQUEST.load(SeqCst) & STATE;
+            INSIDE.load(SeqCst) == 0 && state != WRITING
+        });
+        if quiet {
+            REQUEST.store(IDLE, SeqCst);
+            OUTSTANDING.store(0, Release);
+        }
+        quiet
+    }
+
+    fn wait_until(&self, patience_ns: u64, mut is_so: impl FnMut() -> bool) -> bool {
+        let end = Ticks::now().plus(patience_ns);
+        while !is_so() {
+            if Ticks::now() >= end {
+                return false;
+            }
+            thread::yield_now();
+        }
+        true
+    }
+}
+
+/// In a child of fork nobody is asked and nobody is inside.
+pub fn reset_after_fork() {
+    REQUEST.store(IDLE, SeqCst);
+    INSIDE.store(0, SeqCst);
+    OUTSTANDING.store(0, SeqCst);
+}

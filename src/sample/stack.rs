@@ -1,0 +1,88 @@
+//! The memory that an answered stack is unwound from.
+
+use super::answer::Answer;
+use crate::unwind::memory::{Copied, Memory};
+
+/// The copy of the stack's lowest end; above it nothing but the frame records that the handler has followed, because the
+/// thread runs on and changes the rest; outside of the stack everything, for the tables of the modules.
+pub struct AnsweredStack<'a, M> {
+    /// What the thread answered.
+    pub answer: &'a Answer,
+    /// Where its stack ends; 0 where that is not known.
+    pub high: u64,
+    /// Everything else.
+    pub rest: M,
+}
+
+impl<M: Memory> Memory for AnsweredStack<'_, M> {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        let copied = Copied { base: self.answer.sp, bytes: self.answer.stack(), rest: Above(self) };
+        copied.read(address, out)
+    }
+}
+
+/// What is not in the copy.
+struct Above<'s, 'a, M>(&'s AnsweredStack<'a, M>);
+
+impl<M: Memory> Memory for Above<'_, '_, M> {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        const WORD: u64 = size_of::<usize>() as u64;
+        if !(self.0.answer.sp..self.0.high).contains(&address) {
+            return self.0.rest.read(address, out);
+        }
+        let records = self.0.answer.records();
+        let found = records.partition_point(|record| record.at.saturating_add(WORD) < address);
+        let Some(record) = records.get(found) else { return false };
+        let value = if address == record.at.saturating_add(WORD) {
+            record.return_address
+        } else if address == record.at {
+            records.get(found.saturating_add(1)).map_or(0, |next| next.at)
+        } else {
+            return false;
+        };
+        let bytes = (value as usize).to_ne_bytes();
+        if out.len() != bytes.len() {
+            return false;
+        }
+        out.copy_from_slice(&bytes);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::answer::{COPY, RECORDS, Record};
+    use crate::unwind::registers::COUNT;
+
+    struct Nothing;
+    impl Memory for Nothing {
+        fn read(&self, _: u64, _: &mut [u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn copy_then_records_then_nothing() {
+        let mut answer = Box::new(Answer {
+            version: 0,
+            registers: [0; COUNT],
+            register_count: 0,
+            pc: 0,
+            sp: 0x1000,
+            copied: 0x100,
+            copy: [7; COPY],
+            record_count: 2,
+            records: [Record::default(); RECORDS],
+        });
+        answer.records[0] = Record { at: 0x2000, return_address: 0xaaaa };
+        answer.records[1] = Record { at: 0x3000, return_address: 0xbbbb };
+        let memory = AnsweredStack { answer: &answer, high: 0x4000, rest: Nothing };
+        assert_eq!(memory.word(0x1008), Some(0x0707_0707_0707_0707));
+        assert_eq!(memory.word(0x2000), Some(0x3000));
+        assert_eq!(memory.word(0x2008), Some(0xaaaa));
+        assert_eq!(memory.word(0x3000), Some(0));
+        assert_eq!(memory.word(0x3008), Some(0xbbbb));
+        assert_eq!((memory.word(0x10fc), memory.word(0x2010), memory.word(0x5000)), (None, None, None));
+    }
+}

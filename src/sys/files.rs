@@ -1,0 +1,163 @@
+//! Files below a directory that is held open. Nothing here allocates and no link is followed on the last component.
+#![allow(unsafe_code)]
+
+use super::errno::{Errno, check};
+use super::fd::Fd;
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else: a link, a pipe, a socket.
+    Other,
+}
+
+/// What the file system says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the content (of a directory: of its names), nanoseconds since 1970, saturating.
+    pub modified_ns: i64,
+    /// With `inode`: which file it is, whatever its name.
+    pub device: u64,
+    /// See `device`.
+    pub inode: u64,
+}
+
+/// Opens a directory; fails with ENOENT, with ENOTDIR or ELOOP if the last component is something else or a link.
+pub fn open_directory(path: &CStr) -> Result<Fd, Errno> {
+    open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0)
+}
+
+/// A second descriptor of a directory, with a reading position of its own.
+pub fn reopen_directory(directory: &Fd) -> Result<Fd, Errno> {
+    open_at(directory.number(), c".", libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0)
+}
+
+/// Makes one directory that only its owner may enter.
+pub fn make_directory(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: the path ends in a NUL and is only read.
+    check(unsafe { libc::mkdirat(libc::AT_FDCWD, path.as_ptr(), 0o700) }.into()).map(drop)
+}
+
+/// Makes a file that was not there and opens it for writing; EEXIST if there is anything of that name, a link too.
+pub fn create(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    open_at(directory.number(), name, flags, 0o600)
+}
+
+/// Opens a file for reading.
+pub fn open(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
+    open_at(directory.number(), name, libc::O_RDONLY | libc::O_NOFOLLOW, 0)
+}
+
+fn open_at(directory: i32, path: &CStr, flags: i32, mode: libc::c_uint) -> Result<Fd, Errno> {
+    loop {
+        // SAFETY: the path ends in a NUL and is only read.
+        let result = unsafe { libc::openat(directory, path.as_ptr(), flags | libc::O_CLOEXEC, mode) };
+        match Fd::opened(result) {
+            Err(Errno(libc::EINTR)) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Writes all of the bytes, however many calls that takes.
+pub fn write_all(file: &Fd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        // SAFETY: pointer and length are those of one slice, which is only read.
+        let written = check(unsafe { libc::write(file.number(), bytes.as_ptr().cast(), bytes.len()) } as i64);
+        match written {
+            // A regular file never takes nothing of something; should one, this ends instead of spinning.
+            Ok(0) => return Err(Errno(libc::EIO)),
+            Ok(count) => bytes = bytes.get(count as usize..).unwrap_or_default(),
+            Err(Errno(libc::EINTR)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Gives a file another name, in place of what had that name.
+pub fn rename(directory: &Fd, from: &CStr, to: &CStr) -> Result<(), Errno> {
+    let directory = directory.number();
+    // SAFETY: both names end in a NUL and are only read.
+    check(unsafe { libc::renameat(directory, from.as_ptr(), directory, to.as_ptr()) }.into()).map(drop)
+}
+
+/// Removes a file or a link, not a directory.
+pub fn remove(directory: &Fd, name: &CStr) -> Result<(), Errno> {
+    // SAFETY: the name ends in a NUL and is only read.
+    check(unsafe { libc::unlinkat(directory.number(), name.as_ptr(), 0) }.into()).map(drop)
+}
+
+/// Status of a name in a directory; of a link itself, not of what it leads to.
+pub fn status(directory: &Fd, name: &CStr) -> Result<Status, Errno> {
+    status_at(directory.number(), name)
+}
+
+/// Status of a path; of a link itself, not of what it leads to.
+pub fn status_of_path(path: &CStr) -> Result<Status, Errno> {
+    status_at(libc::AT_FDCWD, path)
+}
+
+/// Status of an open directory.
+pub fn status_of_directory(directory: &Fd) -> Result<Status, Errno> {
+    status_at(directory.number(), c".")
+}
+
+fn status_at(directory: i32, path: &CStr) -> Result<Status, Errno> {
+    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+    // SAFETY: the path ends in a NUL, the result has room for one structure.
+    check(unsafe { libc::fstatat64(directory, path.as_ptr(), raw.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) }.into())?;
+    // SAFETY: the structure holds integers only; it was zeroed and then filled.
+    let raw = unsafe { raw.assume_init() };
+    let kind = match raw.st_mode & libc::S_IFMT {
+        libc::S_IFREG => Kind::File,
+        libc::S_IFDIR => Kind::Directory,
+        _ => Kind::Other,
+    };
+    // The fields' widths differ between platforms; none of these conversions loses anything that occurs.
+    #[allow(clippy::unnecessary_cast)]
+    let (seconds, nanos) = (raw.st_mtime as i64, raw.st_mtime_nsec as i64);
+    #[allow(clippy::unnecessary_cast)]
+    Ok(Status {
+        kind,
+        size: raw.st_size.max(0) as u64,
+        modified_ns: seconds.saturating_mul(1_000_000_000).saturating_add(nanos),
+        device: raw.st_dev as u64,
+        inode: raw.st_ino as u64,
+    })
+}
+
+/// The working directory, without its NUL; ERANGE if it does not fit.
+pub fn working_directory(out: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: pointer and length are those of one slice. With a buffer given, nothing is allocated.
+    let result = unsafe { libc::getcwd(out.as_mut_ptr().cast(), out.len()) };
+    if result.is_null() {
+        return Err(Errno::last());
+    }
+    out.iter().position(|&byte| byte == 0).ok_or(Errno(libc::ERANGE))
+}
+
+/// Reads the next names of a directory into `out`, as many as fit; 0 at the end. `directory::Entries` takes them apart.
+pub fn read_directory(directory: &Fd, out: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: pointer and length are those of one slice, which the kernel fills at most. Not readdir, because the C
+        // library allocates for it.
+        let result =
+            unsafe { libc::syscall(libc::SYS_getdents64, directory.number(), out.as_mut_ptr(), out.len()) } as i64;
+        match check(result) {
+            Err(Errno(libc::EINTR)) => {}
+            other => return other.map(|count| (count.max(0) as usize).min(out.len())),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Am I the process that installed the library, or a child of it?
+//!
+//! A page that the kernel wipes in a child tells, without a handler of `pthread_atfork` and without a system call. It is
+//! static, so that a late look at it is harmless; a kernel before 4.14 cannot wipe, there the process id is compared.
+#![allow(unsafe_code)]
+
+use super::thread;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::*};
+
+// Twice the largest page there is, so that one whole page lies inside wherever the loader puts it: loaders of old
+// systems do not honour an alignment above 4 KiB. It costs address space, not memory.
+const LARGEST_PAGE: usize = 1 << 16;
+static AREA: [AtomicU32; 2 * LARGEST_PAGE / 4] = [const { AtomicU32::new(0) }; _];
+
+static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
+static WIPED: AtomicBool = AtomicBool::new(false);
+static INSTALLER: AtomicI32 = AtomicI32::new(0);
+
+fn page() -> (*mut AtomicU32, usize) {
+    // SAFETY: sysconf takes a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let size = usize::try_from(size).unwrap_or(4096).clamp(4096, LARGEST_PAGE);
+    let start = AREA.as_ptr().cast_mut();
+    (start.map_addr(|address| address.next_multiple_of(size)), size)
+}
+
+/// From now on this process is the one.
+pub fn claim() {
+    let (word, size) = page();
+    // SAFETY: the page lies within AREA, which nothing else uses.
+    let wiped = unsafe { libc::madvise(word.cast(), size, libc::MADV_WIPEONFORK) } == 0;
+    // SAFETY: as above.
+    unsafe { (*word).store(1, Relaxed) };
+    INSTALLER.store(thread::pid(), Relaxed);
+    WIPED.store(wiped, Relaxed);
+    WORD.store(word, Release);
+}
+
+/// Nobody is.
+pub fn release() {
+    let (word, size) = page();
+    // SAFETY: as in `claim`.
+    unsafe {
+        (*word).store(0, Relaxed);
+        libc::madvise(word.cast(), size, libc::MADV_KEEPONFORK);
+    }
+    INSTALLER.store(0, Relaxed);
+}
+
+/// Is this the process that claimed it?
+pub fn is_claimant() -> bool {
+    let word = WORD.load(Acquire);
+    if word.is_null() {
+        return false;
+    }
+    if WIPED.load(Relaxed) {
+        // SAFETY: it points into AREA, which is static.
+        return unsafe { (*word).load(Relaxed) } == 1;
+    }
+    INSTALLER.load(Relaxed) == thread::pid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_told_from_its_parent() {
+        claim();
+        assert!(is_claimant());
+        // SAFETY: the child calls nothing but async-signal-safe functions.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(is_claimant())) };
+        }
+        let mut status = -1;
+        // SAFETY: waits for the child made above.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
+        assert!(is_claimant());
+        release();
+        assert!(!is_claimant());
+    }
+}

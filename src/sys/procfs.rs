@@ -1,0 +1,150 @@
+//! What the kernel tells in `/proc`: parsers of its text, and files that stay open.
+#![allow(unsafe_code)]
+
+use super::errno::Errno;
+use core::ffi::CStr;
+
+/// A file of `/proc` that is kept open and read from its begin again and again.
+pub struct ProcFile(i32);
+
+impl ProcFile {
+    /// Opens it; the descriptor does not reach a program that is exec'd.
+    pub fn open(path: &CStr) -> Result<ProcFile, Errno> {
+        // SAFETY: a path that ends in a NUL.
+        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        if fd < 0 { Err(Errno::last()) } else { Ok(ProcFile(fd)) }
+    }
+
+    /// What it says now, as far as it fits.
+    pub fn read<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+        // SAFETY: the buffer is as long as we say.
+        let length = unsafe { libc::pread(self.0, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let length = usize::try_from(length).map_err(|_| Errno::last())?;
+        Ok(buffer.get(..length).unwrap_or(&[]))
+    }
+}
+
+impl Drop for ProcFile {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours and is closed once.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// What `/proc/PID/task/TID/stat` says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadStat {
+    /// R running, S sleeping, D waiting for a device, and so on.
+    pub state: u8,
+    /// When it was started, in clock ticks since boot: tells two threads apart that had the same id.
+    pub start_time: u64,
+}
+
+impl ThreadStat {
+    /// Parses it. The name may hold anything, brackets and newlines too, so the fields count from the last `)`.
+    pub fn parse(text: &[u8]) -> Option<ThreadStat> {
+        let end_of_name = text.iter().rposition(|b| *b == b')')?;
+        let mut fields = text.get(end_of_name.checked_add(1)?..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
+        let state = *fields.next()?.first()?;
+        // The state is field 3, the start time field 22.
+        let start_time = number(fields.nth(18)?)?;
+        Some(ThreadStat { state, start_time })
+    }
+}
+
+/// Time of the whole machine, from the first line of `/proc/stat`. Clock ticks since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MachineTime {
+    /// All of it.
+    pub total: u64,
+    /// Doing nothing.
+    pub idle: u64,
+    /// In programs.
+    pub user: u64,
+    /// In the kernel.
+    pub system: u64,
+    /// Doing nothing while a device is awaited.
+    pub io_wait: u64,
+}
+
+impl MachineTime {
+    /// Parses the line `cpu  user nice system idle iowait irq softirq …`.
+    pub fn parse(text: &[u8]) -> Option<MachineTime> {
+        let line = text.split(|b| *b == b'\n').next()?;
+        let mut fields = line.strip_prefix(b"cpu ")?.split(|b| *b == b' ').filter(|f| !f.is_empty());
+        let mut next = || fields.next().map(number);
+        let user = next()??;
+        let nice = next()??;
+        let system = next()??;
+        let idle = next()??;
+        let io_wait = next()??;
+        let mut total = user.checked_add(nice)?.checked_add(system)?.checked_add(idle)?.checked_add(io_wait)?;
+        for _ in 0..2 {
+            total = total.checked_add(next()??)?;
+        }
+        Some(MachineTime { total, idle, user, system, io_wait })
+    }
+}
+
+/// The signals that are pending for a thread alone, from `/proc/PID/task/TID/status`: bit 0 is signal 1.
+pub fn pending_signals(status: &[u8]) -> Option<u64> {
+    let digits = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"SigPnd:\t"))?;
+    let digits = digits.trim_ascii();
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| Some(sum << 4 | u64::from((*digit as char).to_digit(16)?)))
+}
+
+/// A value in kB of `/proc/meminfo`.
+pub fn memory_kb(meminfo: &[u8], key: &[u8]) -> Option<u64> {
+    let rest = meminfo.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(key)?.strip_prefix(b":"))?;
+    number(rest.trim_ascii().strip_suffix(b"kB")?.trim_ascii())
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| {
+        let value = digit.checked_sub(b'0').filter(|value| *value < 10)?;
+        sum.checked_mul(10)?.checked_add(u64::from(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        for name in ["plain", "a b", "x) R 1 2", "line\nbreak", ") (", ""] {
+            let text = format!("77 ({name}) {rest}\n");
+            let stat = ThreadStat::parse(text.as_bytes());
+            assert_eq!(stat, Some(ThreadStat { state: b'S', start_time: 4711 }), "{name:?}");
+        }
+        assert_eq!(ThreadStat::parse(b"77 (cut) S 1 2 3"), None);
+        assert_eq!(ThreadStat::parse(b""), None);
+    }
+
+    #[test]
+    fn the_kernels_own_text_parses() {
+        let stat = std::fs::read("/proc/thread-self/stat").unwrap();
+        assert_eq!(ThreadStat::parse(&stat).unwrap().state, b'R');
+        let machine = MachineTime::parse(&std::fs::read("/proc/stat").unwrap()).unwrap();
+        assert!(machine.total > machine.idle && machine.idle > 0);
+        assert_eq!(pending_signals(&std::fs::read("/proc/thread-self/status").unwrap()), Some(0));
+        let memory = std::fs::read("/proc/meminfo").unwrap();
+        assert!(memory_kb(&memory, b"MemTotal").unwrap() > memory_kb(&memory, b"MemFree").unwrap());
+    }
+
+    #[test]
+    fn damaged_text_is_refused() {
+        assert_eq!(MachineTime::parse(b"cpu  1 2 3"), None);
+        assert_eq!(MachineTime::parse(b"cpu0 1 2 3 4 5 6 7"), None);
+        assert_eq!(MachineTime::parse(b"cpu  1 2 3 4 5 6 99999999999999999999"), None);
+        assert_eq!(pending_signals(b"SigPnd:\tzz\n"), None);
+        assert_eq!(memory_kb(b"MemTotal: x kB\n", b"MemTotal"), None);
+    }
+}

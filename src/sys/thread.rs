@@ -1,0 +1,151 @@
+//! Threads: the calling one, and the library's own.
+#![allow(unsafe_code)]
+
+use super::errno::Errno;
+use core::ffi::{CStr, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+
+/// Names a thread while it lives; a register read.
+#[inline]
+pub fn handle() -> usize {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::pthread_self() as usize }
+}
+
+/// The kernel's id of the calling thread. A system call.
+pub fn tid() -> i32 {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+/// The process id. A system call.
+pub fn pid() -> i32 {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::getpid() }
+}
+
+/// Is there a thread of this process with this id?
+pub fn exists(tid: i32) -> bool {
+    // SAFETY: signal 0 is not sent, only judged.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, 0) };
+    result == 0 || Errno::last().0 != libc::ESRCH
+}
+
+/// The calling thread's name, without its NUL.
+pub fn name(buffer: &mut [u8; 16]) -> &[u8] {
+    // SAFETY: PR_GET_NAME writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, buffer.as_mut_ptr()) };
+    let length = buffer.iter().position(|b| *b == 0).unwrap_or(buffer.len());
+    buffer.get(..length).unwrap_or(&[])
+}
+
+/// Gives way to other threads.
+pub fn yield_now() {
+    // SAFETY: takes nothing.
+    unsafe { libc::sched_yield() };
+}
+
+/// Processors that are online.
+pub fn cores() -> u32 {
+    // SAFETY: sysconf takes a number.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(cores).unwrap_or(1).max(1)
+}
+
+/// A thread of the library's own.
+pub struct Thread(libc::pthread_t);
+
+/// Starts a thread under a name of at most 15 bytes, with all signals blocked, so that none of the program's handlers
+/// ever runs on it. Allocates. `body` gets the value for as long as the thread runs.
+pub fn spawn<T: Send>(
+    name: &'static CStr,
+    stack_bytes: usize,
+    value: &'static mut T,
+    body: extern "C" fn(*mut c_void) -> *mut c_void,
+) -> Result<Thread, Errno> {
+    let mut everything = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
+    let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
+    // SAFETY: each call gets places of its own type; the mask is put back before anything else happens.
+    unsafe {
+        libc::sigfillset(everything.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, everything.as_ptr(), before.as_mut_ptr());
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+        let result = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), start(body), ptr::from_mut(value).cast());
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        if result != 0 {
+            return Err(Errno(result));
+        }
+        let thread = thread.assume_init();
+        libc::pthread_setname_np(thread, name.as_ptr());
+        Ok(Thread(thread))
+    }
+}
+
+// The same type under all targets' declarations of pthread_create.
+fn start(body: extern "C" fn(*mut c_void) -> *mut c_void) -> extern "C" fn(*mut c_void) -> *mut c_void {
+    body
+}
+
+impl Thread {
+    /// Waits for the thread's end.
+    pub fn join(self) {
+        // SAFETY: it was made joinable and is joined once, since `self` is gone afterwards.
+        unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+    }
+}
+
+/// A value a thread that tells when the thread ends.
+pub struct ExitKey(libc::pthread_key_t);
+
+impl ExitKey {
+    /// `None` where the platform could only give one that allocates when it is first set: glibc keeps the first 32 in
+    /// the thread itself and allocates for those above.
+    pub fn new(on_exit: unsafe extern "C" fn(*mut c_void)) -> Option<ExitKey> {
+        let mut key = 0;
+        // SAFETY: a live place for the key.
+        if unsafe { libc::pthread_key_create(&mut key, Some(on_exit)) } != 0 {
+            return None;
+        }
+        let key = ExitKey(key);
+        #[cfg(target_env = "gnu")]
+        if key.0 >= 32 {
+            key.delete();
+            return None;
+        }
+        Some(key)
+    }
+
+    /// From its number.
+    pub fn from_number(number: usize) -> ExitKey {
+        ExitKey(number as libc::pthread_key_t)
+    }
+
+    /// Its number.
+    pub fn number(&self) -> usize {
+        self.0 as usize
+    }
+
+    /// The calling thread's value, 0 at first.
+    #[inline]
+    pub fn get(&self) -> usize {
+        // SAFETY: a stale key gives null.
+        unsafe { libc::pthread_getspecific(self.0) as usize }
+    }
+
+    /// Sets the calling thread's value; anything but 0 is handed to `on_exit` when it ends.
+    pub fn set(&self, value: usize) {
+        // SAFETY: a stale key gives an error and nothing else.
+        unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
+    }
+
+    /// Gives the key back; `on_exit` is not called any more.
+    pub fn delete(&self) {
+        // SAFETY: a stale key gives an error and nothing else.
+        unsafe { libc::pthread_key_delete(self.0) };
+    }
+}

@@ -1,0 +1,131 @@
+//! A small cache before a memory whose reads are system calls.
+
+use core::cell::RefCell;
+
+use super::memory::Memory;
+
+/// Bytes of a block. It divides the page, so a block is readable as a whole or not at all; a binary search touches many
+/// places once, so small blocks are copied for less.
+const BLOCK: usize = 1024;
+/// How many blocks are kept: 16 KiB.
+const BLOCKS: usize = 16;
+
+/// Keeps what was read last. Made anew for each stack, because it never looks again at what it holds.
+pub struct Cached<M> {
+    memory: M,
+    blocks: RefCell<Blocks>,
+}
+
+struct Blocks {
+    /// Where each block was read from; 1, which no block begins at, where it holds nothing.
+    starts: [u64; BLOCKS],
+    bytes: [[u8; BLOCK]; BLOCKS],
+    next: usize,
+}
+
+impl<M: Memory> Cached<M> {
+    /// An empty cache.
+    pub fn new(memory: M) -> Cached<M> {
+        let blocks = Blocks { starts: [1; BLOCKS], bytes: [[0; BLOCK]; BLOCKS], next: 0 };
+        Cached { memory, blocks: RefCell::new(blocks) }
+    }
+}
+
+impl Blocks {
+    /// The block that begins at `start`, read now if it isn't held.
+    fn at(&mut self, start: u64, memory: &impl Memory) -> Option<&[u8; BLOCK]> {
+        if let Some(held) = self.starts.iter().position(|held| *held == start) {
+            return self.bytes.get(held);
+        }
+        let place = self.next;
+        self.next = (place + 1) % BLOCKS;
+        let (tag, bytes) = (self.starts.get_mut(place)?, self.bytes.get_mut(place)?);
+        // An unreadable block leaves its place empty: the read has overwritten it in part.
+        *tag = 1;
+        if !memory.read(start, bytes) {
+            return None;
+        }
+        *tag = start;
+        Some(bytes)
+    }
+}
+
+impl<M: Memory> Memory for Cached<M> {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        let Ok(mut blocks) = self.blocks.try_borrow_mut() else { return self.memory.read(address, out) };
+        // Large pieces would only push out the small ones.
+        if out.len() > BLOCK {
+            return self.memory.read(address, out);
+        }
+        let (mut address, mut left) = (address, out);
+        while !left.is_empty() {
+            let offset = (address % BLOCK as u64) as usize;
+            let Some(block) = blocks.at(address - offset as u64, &self.memory) else { return false };
+            let held = block.get(offset..).unwrap_or_default();
+            let (piece, rest) = left.split_at_mut(held.len().min(left.len()));
+            piece.copy_from_slice(held.get(..piece.len()).unwrap_or_default());
+            let Some(next) = address.checked_add(piece.len() as u64) else { return rest.is_empty() };
+            (address, left) = (next, rest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    /// Readable from 4096 to 8192; each byte is the lowest of its address.
+    struct Page<'a>(&'a Cell<u32>);
+
+    impl Memory for Page<'_> {
+        fn read(&self, address: u64, out: &mut [u8]) -> bool {
+            self.0.set(self.0.get() + 1);
+            let inside = address >= 4096 && address + out.len() as u64 <= 8192;
+            out.iter_mut().zip(address..).for_each(|(byte, at)| *byte = at as u8);
+            inside
+        }
+    }
+
+    #[test]
+    fn reads_once_and_across_blocks() {
+        let reads = Cell::new(0);
+        let cached = Cached::new(Page(&reads));
+        assert_eq!(cached.bytes(4096 + 1020), Some([252, 253, 254, 255, 0, 1, 2, 3]));
+        assert_eq!(reads.get(), 2);
+        assert_eq!(cached.bytes(4096 + 2), Some([2, 3]));
+        assert_eq!(reads.get(), 2);
+    }
+
+    #[test]
+    fn fails_where_any_byte_is_unreadable() {
+        let reads = Cell::new(0);
+        let cached = Cached::new(Page(&reads));
+        assert_eq!(cached.word(8188), None);
+        assert_eq!(cached.word(4092), None);
+        assert_eq!(cached.word(u64::MAX - 3), None);
+        assert!(cached.word(8184).is_some());
+        assert_eq!(cached.word(8188), None, "what failed is not taken for held");
+    }
+
+    #[test]
+    fn many_blocks_push_each_other_out_and_stay_right() {
+        let reads = Cell::new(0);
+        struct All<'a>(&'a Cell<u32>);
+        impl Memory for All<'_> {
+            fn read(&self, address: u64, out: &mut [u8]) -> bool {
+                self.0.set(self.0.get() + 1);
+                out.iter_mut().zip(address..).for_each(|(byte, at)| *byte = (at / 1024) as u8);
+                true
+            }
+        }
+        let cached = Cached::new(All(&reads));
+        for round in 0..3_u64 {
+            for block in 0..40_u64 {
+                assert_eq!(cached.bytes(block * 1024 + round), Some([block as u8]));
+            }
+        }
+        assert!(reads.get() > 40);
+    }
+}

@@ -1,0 +1,119 @@
+//! A whole stack, from the innermost frame to the root of the thread.
+
+use super::arch;
+use super::cfi::{Step, Stepper};
+use super::elf::Span;
+use super::fp;
+use super::memory::Memory;
+use super::modules::ModuleTable;
+use super::registers::Registers;
+
+/// Frames beyond the caller's slice are counted up to this depth.
+const DEEPEST: usize = 4096;
+/// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
+const MOST_SIGNALS: u32 = 8;
+/// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
+const OTHER_STACK: u64 = 1 << 20;
+
+/// The frames of a stack, innermost first, in memory that the caller gives.
+#[derive(Debug)]
+pub struct Stack<'o> {
+    pcs: &'o mut [u64],
+    count: usize,
+    /// The root of the thread was not reached, or frames were cut.
+    pub truncated: bool,
+    /// Some step could not be verified.
+    pub approximate: bool,
+    /// Frames that were found and had no room, counted to a limit.
+    pub frames_cut: u32,
+}
+
+impl<'o> Stack<'o> {
+    /// Room for a stack of `pcs.len()` frames.
+    pub fn new(pcs: &'o mut [u64]) -> Stack<'o> {
+        Stack { pcs, count: 0, truncated: true, approximate: false, frames_cut: 0 }
+    }
+
+    /// The frames: the pc, then return addresses as they were found, but for pointer authentication.
+    pub fn pcs(&self) -> &[u64] {
+        self.pcs.get(..self.count).unwrap_or_default()
+    }
+
+    fn push(&mut self, pc: u64) {
+        match self.pcs.get_mut(self.count) {
+            Some(place) => {
+                *place = pc;
+                self.count += 1;
+            }
+            None => self.frames_cut = self.frames_cut.saturating_add(1),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        self.count.saturating_add(self.frames_cut as usize)
+    }
+}
+
+/// Walks from `registers` outwards and fills `out`. `bounds` is the thread's stack; everything is read from `memory`.
+///
+/// Each step is by CFI; where that says nothing for a pc, by frame pointer. The walk stops where neither leads on, and
+/// where a step does not lead upwards into known code: it never looks for plausible values.
+pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span, out: &mut Stack) {
+    (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
+    let mut stepper = Stepper::new();
+    let mut registers = *registers;
+    registers.pc = arch::code_address(registers.pc);
+    // The innermost frame and one that a signal interrupted are at their pc, any other is behind its call.
+    let mut interrupted = true;
+    let mut signals = 0;
+    let mut rooted = false;
+    loop {
+        out.push(registers.pc);
+        if out.depth() >= DEEPEST {
+            break;
+        }
+        let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
+        let by_cfi = modules.find(lookup).and_then(|found| stepper.step(&registers, &found.image, memory, lookup).ok());
+        let reach = reach(bounds, registers.sp);
+        let step = by_cfi.or_else(|| {
+            let step = fp::step(&registers, memory, modules, reach)?;
+            out.approximate = true;
+            Some(step)
+        });
+        let (caller, signal) = match step {
+            Some(Step::Caller { registers, signal }) => (registers, signal),
+            Some(Step::Root) => {
+                rooted = true;
+                break;
+            }
+            None => break,
+        };
+        if signal {
+            // Where the interrupted code's stack is, nobody can say; only so many are believed.
+            signals += 1;
+            if signals > MOST_SIGNALS {
+                break;
+            }
+        } else if !rises(&registers, &caller, interrupted, reach) {
+            break;
+        }
+        // Behind a call there is code, unless what was taken for a return address isn't one.
+        if modules.find(if signal { caller.pc } else { caller.pc - 1 }).is_none() {
+            break;
+        }
+        (registers, interrupted) = (caller, signal);
+    }
+    out.truncated = !rooted || out.frames_cut > 0;
+}
+
+/// The part of the address space in which the stack goes on above `sp`.
+fn reach(bounds: Span, sp: u64) -> Span {
+    if bounds.holds(sp) { bounds } else { Span { start: sp, end: sp.saturating_add(OTHER_STACK) } }
+}
+
+/// The caller's frame lies above. Only a function that has not pushed anything yet may have its caller's stack pointer,
+/// where calls push nothing.
+fn rises(callee: &Registers, caller: &Registers, interrupted: bool, reach: Span) -> bool {
+    let leaf = arch::LINK.is_some() && interrupted && caller.sp == callee.sp && caller.pc != callee.pc;
+    (caller.sp > callee.sp || leaf) && caller.sp <= reach.end
+}

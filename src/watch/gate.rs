@@ -1,0 +1,131 @@
+//! Whether time counts: open between start and stop, closed while paused.
+//!
+//! `opened` is one word for both questions that a mark asks, "does it count?" and "since when?", so that no mark can see
+//! the one without the other. Only calls that hold the life-cycle lock write.
+
+use crate::sys::clock::Ticks;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+
+/// `opened` while the gate is closed: a moment after all others, so nothing has lasted since.
+const CLOSED: u64 = u64::MAX;
+
+/// The gate of the process.
+pub struct Gate {
+    /// When it was opened last, or CLOSED.
+    opened: AtomicU64,
+    /// When it was closed last. Valid while it is closed: written before `opened` says so.
+    closed_at: AtomicU64,
+    /// When it had been opened before that.
+    opened_before: AtomicU64,
+    /// How often it was closed.
+    closings: AtomicU64,
+}
+
+/// The one gate.
+pub static GATE: Gate = Gate {
+    opened: AtomicU64::new(CLOSED),
+    closed_at: AtomicU64::new(0),
+    opened_before: AtomicU64::new(CLOSED),
+    closings: AtomicU64::new(0),
+};
+
+/// The last time the gate was open, while it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastOpen {
+    /// Begin of that time.
+    pub from: Ticks,
+    /// Its end.
+    pub to: Ticks,
+}
+
+impl Gate {
+    /// Time counts from now on. Nothing, if it does already.
+    pub fn open(&self, now: Ticks) {
+        let _ = self.opened.compare_exchange(CLOSED, now.0, AcqRel, Relaxed);
+    }
+
+    /// Time counts no more. Nothing, if it does not already.
+    pub fn close(&self, now: Ticks) {
+        let opened = self.opened.load(Acquire);
+        if opened != CLOSED {
+            self.opened_before.store(opened, Relaxed);
+            self.closed_at.store(now.0, Relaxed);
+            self.closings.fetch_add(1, Relaxed);
+            self.opened.store(CLOSED, Release);
+        }
+    }
+
+    /// When it was opened; a moment after all others while it is closed.
+    #[inline]
+    pub fn opened(&self) -> Ticks {
+        Ticks(self.opened.load(Acquire))
+    }
+
+    /// Is it open?
+    pub fn is_open(&self) -> bool {
+        self.opened().0 != CLOSED
+    }
+
+    /// How often it was closed: a look that finds another number than the last one has something to close.
+    pub fn closings(&self) -> u64 {
+        self.closings.load(Acquire)
+    }
+
+    /// The time before it was closed; `None` while it is open.
+    pub fn last_open(&self) -> Option<LastOpen> {
+        if self.is_open() {
+            return None;
+        }
+        let last = self.before_last_closing();
+        core::sync::atomic::fence(Acquire);
+        (!self.is_open() && last.from.0 != CLOSED).then_some(last)
+    }
+
+    /// The time before it was closed last, whether it has been opened again or not.
+    pub fn before_last_closing(&self) -> LastOpen {
+        LastOpen { from: Ticks(self.opened_before.load(Relaxed)), to: Ticks(self.closed_at.load(Relaxed)) }
+    }
+
+    /// The part of the time from `at` to `now` that counts: since the gate opened, or before it closed.
+    pub fn clip(&self, at: Ticks, now: Ticks) -> Option<(Ticks, Ticks)> {
+        let (opened, end) = match self.last_open() {
+            Some(last) => (last.from, last.to.min(now)),
+            None => (self.opened(), now),
+        };
+        let from = at.max(opened);
+        (from < end).then_some((from, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        Gate {
+            opened: AtomicU64::new(CLOSED),
+            closed_at: AtomicU64::new(0),
+            opened_before: AtomicU64::new(CLOSED),
+            closings: AtomicU64::new(0),
+        }
+    }
+
+    #[test]
+    fn only_open_time_counts() {
+        let gate = gate();
+        let t = Ticks;
+        assert_eq!(gate.clip(t(1), t(9)), None);
+        gate.open(t(10));
+        assert_eq!(gate.clip(t(5), t(30)), Some((t(10), t(30))));
+        assert_eq!(gate.clip(t(20), t(30)), Some((t(20), t(30))));
+        gate.close(t(40));
+        assert_eq!(gate.clip(t(20), t(90)), Some((t(20), t(40))));
+        assert_eq!(gate.clip(t(50), t(90)), None);
+        gate.close(t(45));
+        assert_eq!(gate.last_open(), Some(LastOpen { from: t(10), to: t(40) }));
+        gate.open(t(100));
+        gate.open(t(110));
+        assert_eq!(gate.clip(t(20), t(130)), Some((t(100), t(130))));
+        assert_eq!(gate.closings(), 1);
+    }
+}

@@ -1,0 +1,125 @@
+//! What a stretch is at a moment: a function of a few numbers, apart from all machinery.
+
+use crate::sys::clock::Ticks;
+
+/// What is known of a loop at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The moment.
+    pub now: Ticks,
+    /// A dispatch is open and the loop does not wait in a poll.
+    pub open: bool,
+    /// The last mark.
+    pub at: Ticks,
+    /// When time began to count, a moment after all others while it does not.
+    pub gate_opened: Ticks,
+    /// The stretch's limit, ns.
+    pub limit_ns: u64,
+    /// The configured hang threshold, ns.
+    pub hang_ns: u64,
+    /// Age from which a stretch is sampled, ns.
+    pub interval_ns: u64,
+}
+
+/// What it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No stretch, or its time does not count.
+    Idle,
+    /// A stretch too young for a sample.
+    Running,
+    /// Old enough to be sampled, not over its limit.
+    Late,
+    /// Over its limit.
+    Block,
+    /// Over the hang threshold.
+    Hang,
+}
+
+/// Begin of the stretch as far as it counts, and what it is.
+pub fn judge(look: &Look) -> (Ticks, Verdict) {
+    let from = look.at.max(look.gate_opened);
+    if !look.open || from > look.now {
+        return (from, Verdict::Idle);
+    }
+    let age = look.now.since(from);
+    let verdict = if age > look.hang_ns.max(look.limit_ns) {
+        Verdict::Hang
+    } else if age > look.limit_ns {
+        Verdict::Block
+    } else if age >= look.interval_ns {
+        Verdict::Late
+    } else {
+        Verdict::Running
+    };
+    (from, verdict)
+}
+
+/// The sample interval of a stretch: the configured one, or a quarter of its limit, at least 10 ms.
+pub fn interval_ns(configured_ns: u64, limit_ns: u64) -> u64 {
+    if configured_ns != 0 { configured_ns } else { (limit_ns / 4).max(10_000_000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::*;
+
+    #[test]
+    fn verdicts() {
+        let t = Ticks;
+        let closed = t(u64::MAX);
+        #[rustfmt::skip]
+        let table = [
+            // open, at, gate, now, limit, hang -> from, verdict
+            (false, t(100), t(0),   t(9000), 1000, 4000, t(100), Idle),
+            (true,  t(100), t(0),   t(100),  1000, 4000, t(100), Running),
+            (true,  t(100), t(0),   t(349),  1000, 4000, t(100), Running),
+            (true,  t(100), t(0),   t(350),  1000, 4000, t(100), Late),
+            (true,  t(100), t(0),   t(1100), 1000, 4000, t(100), Late),
+            (true,  t(100), t(0),   t(1101), 1000, 4000, t(100), Block),
+            (true,  t(100), t(0),   t(4100), 1000, 4000, t(100), Block),
+            (true,  t(100), t(0),   t(4101), 1000, 4000, t(100), Hang),
+            // A hang is never told before the limit is passed.
+            (true,  t(100), t(0),   t(5000), 6000, 4000, t(100), Late),
+            (true,  t(100), t(0),   t(6101), 6000, 4000, t(100), Hang),
+            // Opened in the middle of a dispatch: counts from there.
+            (true,  t(100), t(900), t(1800), 1000, 4000, t(900), Late),
+            (true,  t(100), t(900), t(1901), 1000, 4000, t(900), Block),
+            (true,  t(100), closed, t(9000), 1000, 4000, closed, Idle),
+            // A mark just after the moment of the look.
+            (true,  t(100), t(0),   t(90),   1000, 4000, t(100), Idle),
+        ];
+        for (row, (open, at, gate_opened, now, limit_ns, hang_ns, from, verdict)) in table.into_iter().enumerate() {
+            let look = Look { now, open, at, gate_opened, limit_ns, hang_ns, interval_ns: 250 };
+            assert_eq!(judge(&look), (from, verdict), "row {row}");
+        }
+    }
+
+    #[test]
+    fn a_stretch_only_ever_gets_worse() {
+        let mut last = 0;
+        for now in 0..10_000 {
+            let look = Look {
+                now: Ticks(now),
+                open: true,
+                at: Ticks(500),
+                gate_opened: Ticks(0),
+                limit_ns: 2000,
+                hang_ns: 6000,
+                interval_ns: 500,
+            };
+            let rank = [Idle, Running, Late, Block, Hang].iter().position(|v| *v == judge(&look).1).unwrap();
+            assert!(rank >= last);
+            last = rank;
+        }
+        assert_eq!(last, 4);
+    }
+
+    #[test]
+    fn intervals() {
+        assert_eq!(interval_ns(0, 1_000_000_000), 250_000_000);
+        assert_eq!(interval_ns(0, 1_000_000), 10_000_000);
+        assert_eq!(interval_ns(1_000_000, 1_000_000_000), 1_000_000);
+    }
+}

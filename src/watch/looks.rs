@@ -1,0 +1,403 @@
+//! One look at all loops: what has ended, what is late, what has to be sampled.
+
+use super::gate::GATE;
+use super::judge::{Look, Verdict, interval_ns, judge};
+use super::late::LateEnd;
+use super::marks::Seen;
+use super::monitor::Outlook;
+use super::registry;
+use super::slot::{self, CLOSING, Slot, WATCHED};
+use super::token::{SLOTS, Token};
+use super::track::Track;
+use crate::sample::case::{Case, Phase};
+use crate::sample::cpu::{Meter, Reading};
+use crate::sample::evidence::Evidence;
+use crate::sample::sampler::{Sampler, Taken};
+use crate::sample::what::What;
+use crate::sys::bell::Bell;
+use crate::sys::clock::{self, Ticks};
+use crate::sys::counters::{BLOCKS_DROPPED, BLOCKS_SEEN};
+use crate::sys::lock::Lock;
+use crate::sys::memory::OwnMemory;
+use core::sync::atomic::Ordering::*;
+
+/// What the configuration says about judging.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Sample interval, 0 for a quarter of the limit. ns.
+    pub interval_ns: u64,
+    /// The configured limit. ns.
+    pub limit_ns: u64,
+    /// Hang threshold. ns.
+    pub hang_ns: u64,
+    /// Tell of blocks that go on.
+    pub report_ongoing: bool,
+}
+
+/// The monitor's means.
+pub struct Looks {
+    /// What it keeps of each loop from look to look.
+    pub tracks: &'static mut [Track; SLOTS],
+    /// Where cases and samples go.
+    pub evidence: &'static Lock<Evidence>,
+    /// Takes samples.
+    pub sampler: Sampler,
+    /// Measures process and machine, where wanted.
+    pub meter: Option<Meter>,
+    /// Rung when a block has something to be written.
+    pub writer: &'static Bell,
+    /// See `Terms`.
+    pub terms: Terms,
+    /// The next block's id.
+    pub next_id: u64,
+}
+
+impl Looks {
+    /// Looks at all loops once.
+    pub fn look(&mut self) -> Outlook {
+        let mut outlook = Outlook::new(self.terms.interval_ns, self.terms.limit_ns);
+        for (number, slot) in slot::used() {
+            let phase = slot.phase();
+            if phase == WATCHED || phase == CLOSING {
+                self.look_at(number, slot, phase, &mut outlook);
+            }
+        }
+        outlook
+    }
+
+    fn track(&mut self, number: u8) -> &mut Track {
+        // As many tracks as a u8 has values.
+        &mut self.tracks[usize::from(number)]
+    }
+
+    fn look_at(&mut self, number: u8, slot: &'static Slot, phase: u32, outlook: &mut Outlook) {
+        let token = slot.last_token.load(Acquire);
+        if self.track(number).token != token {
+            *self.track(number) = Track::new(token, slot);
+        }
+        let Some(seen) = slot.marks.look() else {
+            // A mark is being written. The thread may be kept from finishing it, so come again soon, but not at once.
+            self.drain(number, slot);
+            outlook.is_active = true;
+            if phase == CLOSING {
+                outlook.due(Ticks::now().plus(1_000_000));
+            }
+            return;
+        };
+        // After the look: what the look has seen closed was posted before.
+        self.drain(number, slot);
+        let track = self.track(number);
+        let is_new = core::mem::replace(&mut track.version, seen.version) != seen.version;
+        self.drop_stale_case(number, &seen);
+        self.close_by_gate(number, slot, &seen);
+        if phase == CLOSING {
+            self.close(number, slot, &seen);
+            return;
+        }
+        let interval = interval_ns(self.terms.interval_ns, slot.limit_ns.load(Relaxed));
+        outlook.interval_ns = outlook.interval_ns.min(interval);
+        outlook.is_active |= is_new || (seen.open && GATE.is_open());
+        if !outlook.is_active {
+            return;
+        }
+        let before = self.track(number).reading;
+        let now = Ticks::now();
+        let Some(cpu_ns) = clock::thread_cpu(slot.tid.load(Relaxed)) else {
+            if let Some(token) = Token::from_raw(token) {
+                registry::thread_is_gone(token, now);
+                outlook.due(now);
+            }
+            return;
+        };
+        let reading = Reading { at: now, cpu_ns };
+        self.track(number).reading = reading;
+        self.judge(number, slot, &seen, before, reading, outlook);
+    }
+
+    fn judge(
+        &mut self,
+        number: u8,
+        slot: &'static Slot,
+        seen: &Seen,
+        before: Reading,
+        reading: Reading,
+        outlook: &mut Outlook,
+    ) {
+        let interval_ns = interval_ns(self.terms.interval_ns, seen.limit_ns);
+        let (from, verdict) = judge(&Look {
+            now: reading.at,
+            open: seen.open,
+            at: seen.at,
+            gate_opened: GATE.opened(),
+            limit_ns: seen.limit_ns,
+            hang_ns: self.terms.hang_ns,
+            interval_ns,
+        });
+        // Posted already, its thread on the way to the mark that says so.
+        if self.track(number).posted == (seen.version, from) {
+            return;
+        }
+        let case = match verdict {
+            Verdict::Idle => return,
+            Verdict::Running => return outlook.due(from.plus(interval_ns)),
+            Verdict::Late | Verdict::Block | Verdict::Hang => {
+                let found = self.evidence.lock().find(number);
+                match found.or_else(|| self.open_case(number, slot, seen, from, interval_ns, before, reading)) {
+                    Some(case) => case,
+                    // All places are taken by blocks that wait for the writer: try again soon.
+                    None => return outlook.due(reading.at.plus(interval_ns)),
+                }
+            }
+        };
+        if verdict != Verdict::Late && slot.marks.version().current() == seen.version {
+            self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang);
+        }
+        self.sample_if_due(number, case, slot, reading.at);
+        let evidence = self.evidence.lock();
+        let Some(case) = evidence.case(case) else { return };
+        outlook.due(case.next_tick());
+        if verdict == Verdict::Late {
+            outlook.due(from.plus(seen.limit_ns).plus(1));
+        } else if verdict == Verdict::Block {
+            outlook.due(from.plus(self.terms.hang_ns.max(seen.limit_ns)).plus(1));
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn open_case(
+        &mut self,
+        number: u8,
+        slot: &Slot,
+        seen: &Seen,
+        from: Ticks,
+        interval_ns: u64,
+        before: Reading,
+        first: Reading,
+    ) -> Option<usize> {
+        self.sampler.new_stretch(first.at);
+        if let Some(meter) = &mut self.meter {
+            // The begin of the first tick's time.
+            meter.tick(first.at);
+        }
+        let mut case = self.new_case(number, slot, from, seen.limit_ns);
+        case.phase = Phase::Late;
+        case.version = seen.version;
+        case.interval_ns = interval_ns;
+        case.cpu_before = before;
+        case.cpu_first = first;
+        case.cpu_last = first;
+        self.evidence.lock().open_case(case)
+    }
+
+    /// A case but for what only its maker knows.
+    fn new_case(&mut self, number: u8, slot: &Slot, from: Ticks, limit_ns: u64) -> Case {
+        let mut case = Case::FREE;
+        let age_ms = (Ticks::now().since(from) / 1_000_000) as i64;
+        case.slot = number;
+        case.tid = slot.tid.load(Relaxed);
+        slot.copy_name(&mut case.loop_name);
+        case.from = from;
+        case.start_unix_ms = clock::unix_ms().saturating_sub(age_ms);
+        case.limit_ns = limit_ns;
+        case.interval_ns = interval_ns(self.terms.interval_ns, limit_ns);
+        case
+    }
+
+    /// A stretch is over its limit, or over the hang threshold.
+    fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
+        let what = self.read_what(slot, seen);
+        let mut evidence = self.evidence.lock();
+        let Some(case) = evidence.case_mut(number) else { return };
+        case.wall_ns = reading.at.since(case.from);
+        case.cpu_last = reading;
+        let is_first = case.phase == Phase::Late;
+        if is_first {
+            case.phase = Phase::Open;
+            (case.what, case.tag) = (what, seen.tag);
+            case.id = self.next_id;
+            self.next_id += 1;
+            case.due.ongoing = self.terms.report_ongoing && !is_hang;
+        }
+        let tells_hang = is_hang && !core::mem::replace(&mut case.is_hang, is_hang);
+        case.due.hang |= tells_hang;
+        if is_first {
+            evidence.becomes_block(number);
+        }
+        if is_first || tells_hang {
+            drop(evidence);
+            self.writer.ring();
+        }
+    }
+
+    /// The caller's text, which its thread may free at any moment: read by the kernel, and believed only if the
+    /// dispatch was still open afterwards.
+    fn read_what(&self, slot: &Slot, seen: &Seen) -> What {
+        if seen.what.is_null() {
+            return What::NONE;
+        }
+        let mut bytes = [0; crate::sample::what::WHAT];
+        let length = OwnMemory::new().copy(seen.what.addr() as u64, &mut bytes);
+        let what = What::from_bytes(seen.what, bytes.get(..length).unwrap_or(&[]));
+        if slot.marks.version().current() == seen.version { what } else { What::NONE }
+    }
+
+    fn sample_if_due(&mut self, number: u8, case: usize, slot: &'static Slot, now: Ticks) {
+        let keeps = {
+            let mut evidence = self.evidence.lock();
+            let Some(case) = evidence.case_mut(case) else { return };
+            if now < case.next_tick() {
+                return;
+            }
+            case.ticks = now.since(case.from) / case.interval_ns.max(1);
+            case.ticks % case.stride == 0
+        };
+        if !keeps {
+            return;
+        }
+        let version = self.track(number).version;
+        let track = &mut self.tracks[usize::from(number)];
+        let mut subject = track.subject(slot, version);
+        let taken = self.sampler.sample(&mut subject);
+        let may_be_pending = subject.may_be_pending;
+        track.may_be_pending = may_be_pending;
+        if let Taken::Sample(mut sample) = taken {
+            sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
+            let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
+            self.evidence.lock().add_sample(case, sample, frames);
+        }
+    }
+
+    /// Takes what the loop's thread has posted.
+    fn drain(&mut self, number: u8, slot: &Slot) {
+        while let Some(end) = slot.late_ends.take() {
+            self.ended(number, slot, &end);
+        }
+    }
+
+    /// A stretch longer than its limit has ended, as its own thread or we have measured.
+    fn ended(&mut self, number: u8, slot: &Slot, end: &LateEnd) {
+        let track = self.track(number);
+        if track.token != end.token || track.posted == (end.version, end.from) {
+            return;
+        }
+        track.posted = (end.version, end.from);
+        let before = track.reading;
+        let last = Reading { at: end.to, cpu_ns: end.cpu_ns };
+        if last.at > before.at {
+            track.reading = last;
+        }
+        let found = {
+            let evidence = self.evidence.lock();
+            let found = evidence.find(number);
+            found.filter(|found| evidence.case(*found).is_some_and(|c| (c.version, c.from) == (end.version, end.from)))
+        };
+        let case = found.or_else(|| {
+            let mut case = self.new_case(number, slot, end.from, end.limit_ns);
+            (case.version, case.phase) = (end.version, Phase::Late);
+            (case.cpu_before, case.cpu_first) = (before, last);
+            self.evidence.lock().open_case(case)
+        });
+        let Some(case_number) = case else {
+            BLOCKS_SEEN.add_one();
+            BLOCKS_DROPPED.add_one();
+            return;
+        };
+        let mut evidence = self.evidence.lock();
+        let Some(case) = evidence.case_mut(case_number) else { return };
+        let is_first = case.phase == Phase::Late;
+        if is_first {
+            case.id = self.next_id;
+            self.next_id += 1;
+        }
+        case.phase = Phase::Ended;
+        case.due.ended = true;
+        case.wall_ns = end.to.since(end.from);
+        case.cpu_last = last;
+        (case.what, case.tag) = (end.what, end.tag);
+        if is_first {
+            evidence.becomes_block(case_number);
+        }
+        drop(evidence);
+        self.writer.ring();
+    }
+
+    /// A case of a stretch that is over and was not posted: it ended below its limit. One that was told as a block all the
+    /// same ended in the very moment it was judged; it is closed with what is known.
+    fn drop_stale_case(&mut self, number: u8, seen: &Seen) {
+        let mut evidence = self.evidence.lock();
+        let Some(found) = evidence.find(number) else { return };
+        let Some(case) = evidence.case(found).copied() else { return };
+        let is_over = case.version != seen.version || !seen.open;
+        if !is_over {
+            return;
+        }
+        if case.phase == Phase::Late {
+            evidence.close_case(found);
+            return;
+        }
+        drop(evidence);
+        self.end_open_case(number, &case, case.from.plus(case.wall_ns.max(case.limit_ns)));
+    }
+
+    fn end_open_case(&mut self, number: u8, case: &Case, to: Ticks) {
+        let end = LateEnd {
+            token: self.track(number).token,
+            version: case.version,
+            from: case.from,
+            to,
+            cpu_ns: clock::thread_cpu(case.tid).unwrap_or(case.cpu_last.cpu_ns),
+            limit_ns: case.limit_ns,
+            tag: case.tag,
+            what: case.what,
+        };
+        self.ended(number, slot::slot(number), &end);
+    }
+
+    /// Pause or stop has ended the time that counts: so has a stretch that is open.
+    fn close_by_gate(&mut self, number: u8, slot: &Slot, seen: &Seen) {
+        let closings = GATE.closings();
+        if core::mem::replace(&mut self.track(number).closings, closings) == closings {
+            return;
+        }
+        let last = GATE.before_last_closing();
+        self.close_at(number, slot, seen, seen.at.max(last.from), last.to);
+    }
+
+    /// The open stretch from `from` ends at `to`, by other means than a mark.
+    fn close_at(&mut self, number: u8, slot: &Slot, seen: &Seen, from: Ticks, to: Ticks) {
+        if seen.open && to.since(from) > seen.limit_ns {
+            let end = LateEnd {
+                token: self.track(number).token,
+                version: seen.version,
+                from,
+                to,
+                cpu_ns: clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(self.track(number).reading.cpu_ns),
+                limit_ns: seen.limit_ns,
+                tag: seen.tag,
+                what: self.read_what(slot, seen),
+            };
+            self.ended(number, slot, &end);
+        }
+        let mut evidence = self.evidence.lock();
+        if let Some(found) = evidence.find(number) {
+            match evidence.case(found).copied() {
+                Some(case) if case.phase == Phase::Open => {
+                    drop(evidence);
+                    self.end_open_case(number, &case, to.max(case.from.plus(case.wall_ns)));
+                }
+                _ => evidence.close_case(found),
+            }
+        }
+    }
+
+    /// The last look at a loop that was given up.
+    fn close(&mut self, number: u8, slot: &'static Slot, seen: &Seen) {
+        let closed_at = Ticks(slot.closed_at.load(Relaxed));
+        match GATE.clip(seen.at, closed_at) {
+            Some((from, to)) => self.close_at(number, slot, seen, from, to),
+            None => self.close_at(number, slot, seen, closed_at, closed_at),
+        }
+        *self.track(number) = Track::NONE;
+        registry::release(slot);
+    }
+}

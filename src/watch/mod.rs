@@ -1,0 +1,15 @@
+//! Loops, their marks, and the monitor that looks at them.
+
+pub mod bell;
+pub mod gate;
+pub mod judge;
+pub mod late;
+pub mod looks;
+pub mod mark;
+pub mod marks;
+pub mod monitor;
+pub mod orders;
+pub mod registry;
+pub mod slot;
+pub mod token;
+pub mod track;

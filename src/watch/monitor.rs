@@ -1,0 +1,124 @@
+//! The monitor: looks at the marks, judges, and sees to it that late stretches are sampled and become blocks.
+
+use super::bell;
+use super::gate::GATE;
+use super::judge::interval_ns;
+use super::looks::Looks;
+use super::orders::Orders;
+use crate::sys::clock::Ticks;
+use crate::sys::counters::MONITOR_LATE;
+
+/// Time without a mark after which the monitor parks.
+const IDLE_NS: u64 = 1_000_000_000;
+/// Between the two steps of parking: far longer than a store takes to leave its processor.
+const PARKING_NS: u64 = 10_000_000;
+/// Shortest sleep, so that a deadline just passed cannot keep the monitor busy.
+const SHORTEST_NS: u64 = 200_000;
+
+/// What a look at all loops has found.
+#[derive(Clone, Copy, Debug)]
+pub struct Outlook {
+    /// The next moment at which something is due for an open stretch.
+    pub next: Option<Ticks>,
+    /// A mark has come since the last look, or a stretch is open.
+    pub is_active: bool,
+    /// The shortest sample interval of all loops, ns.
+    pub interval_ns: u64,
+}
+
+/// The thread's state.
+pub struct Monitor {
+    looks: Looks,
+    orders: &'static Orders,
+    /// Signal that was asked for, 0 for any.
+    signal: i32,
+    is_running: bool,
+    last_activity: Ticks,
+    is_parking: bool,
+}
+
+impl Monitor {
+    /// Not yet running.
+    pub fn new(looks: Looks, orders: &'static Orders, signal: i32) -> Monitor {
+        Monitor { looks, orders, signal, is_running: false, last_activity: Ticks(0), is_parking: false }
+    }
+
+    /// Looks until it is told to quit.
+    pub fn run(&mut self) {
+        loop {
+            let heard = bell::MONITOR.heard();
+            let orders = self.orders.read();
+            self.start_or_stop(orders.is_running);
+            let outlook = self.looks.look();
+            if orders.quit {
+                self.start_or_stop(false);
+                self.orders.done(&orders);
+                return;
+            }
+            self.orders.done(&orders);
+            let before = Ticks::now();
+            let wake = self.wake_time(&outlook, before);
+            bell::MONITOR.sleep(heard, wake.map(|wake| wake.since(before)));
+            if let Some(wake) = wake {
+                if Ticks::now().since(wake) > outlook.interval_ns {
+                    MONITOR_LATE.add_one();
+                }
+            }
+        }
+    }
+
+    /// The signal is taken when watching begins and given back when it ends.
+    fn start_or_stop(&mut self, is_running: bool) {
+        if is_running == self.is_running {
+            return;
+        }
+        self.is_running = is_running;
+        if is_running {
+            self.last_activity = Ticks::now();
+            self.looks.sampler.start(self.signal);
+        } else {
+            // What the stop has closed is closed before anything else.
+            self.looks.look();
+            self.looks.sampler.stop();
+        }
+    }
+
+    /// When to look again; `None`: when the bell rings.
+    fn wake_time(&mut self, outlook: &Outlook, now: Ticks) -> Option<Ticks> {
+        if !GATE.is_open() {
+            bell::unpark();
+            self.is_parking = false;
+            return None;
+        }
+        if outlook.is_active {
+            self.last_activity = now;
+        }
+        if now.since(self.last_activity) <= IDLE_NS {
+            if core::mem::take(&mut self.is_parking) {
+                bell::unpark();
+            }
+            let regular = now.plus(outlook.interval_ns);
+            let next = outlook.next.map_or(regular, |next| next.min(regular));
+            return Some(next.max(now.plus(SHORTEST_NS)));
+        }
+        if self.is_parking && bell::is_parked() {
+            // The second look has found nothing either.
+            return None;
+        }
+        self.is_parking = true;
+        bell::park();
+        Some(now.plus(PARKING_NS))
+    }
+}
+
+impl Outlook {
+    /// Nothing yet, for loops whose interval is configured so.
+    pub fn new(configured_interval_ns: u64, limit_ns: u64) -> Outlook {
+        Outlook { next: None, is_active: false, interval_ns: interval_ns(configured_interval_ns, limit_ns) }
+    }
+
+    /// Something is due at this moment.
+    pub fn due(&mut self, at: Ticks) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+}

@@ -1,0 +1,81 @@
+//! What calls tell the monitor, and what it has done of that.
+
+use super::bell;
+use crate::sys::clock::Ticks;
+use crate::sys::futex;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// Written by calls that hold the life-cycle lock; `looks_done` by the monitor.
+pub struct Orders {
+    is_running: AtomicBool,
+    quit: AtomicBool,
+    /// Looks asked for.
+    looks_wanted: AtomicU32,
+    /// The number of `looks_wanted` that the last whole look has seen at its begin.
+    looks_done: AtomicU32,
+}
+
+/// Orders at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// Watching is on.
+    pub is_running: bool,
+    /// End.
+    pub quit: bool,
+    looks_wanted: u32,
+}
+
+impl Orders {
+    /// Not running.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Orders {
+        Orders {
+            is_running: AtomicBool::new(false),
+            quit: AtomicBool::new(false),
+            looks_wanted: AtomicU32::new(0),
+            looks_done: AtomicU32::new(0),
+        }
+    }
+
+    /// By the monitor, before a look.
+    pub fn read(&self) -> Read {
+        let looks_wanted = self.looks_wanted.load(Acquire);
+        Read { is_running: self.is_running.load(Acquire), quit: self.quit.load(Acquire), looks_wanted }
+    }
+
+    /// By the monitor, after it.
+    pub fn done(&self, read: &Read) {
+        if self.looks_done.swap(read.looks_wanted, AcqRel) != read.looks_wanted {
+            futex::wake_all(&self.looks_done);
+        }
+    }
+
+    /// Watching is on or off from now on.
+    pub fn set_running(&self, is_running: bool) {
+        self.is_running.store(is_running, Release);
+    }
+
+    /// The monitor shall end.
+    pub fn quit(&self) {
+        self.quit.store(true, Release);
+        bell::MONITOR.ring();
+    }
+
+    /// Has the monitor look, and waits until it has, at most this long. `false`: it has not.
+    pub fn look_now(&self, patience_ns: u64) -> bool {
+        let wanted = self.looks_wanted.fetch_add(1, AcqRel).wrapping_add(1);
+        bell::MONITOR.ring();
+        let end = Ticks::now().plus(patience_ns);
+        loop {
+            let done = self.looks_done.load(Acquire);
+            if wanted.wrapping_sub(done) as i32 <= 0 {
+                return true;
+            }
+            let left = end.since(Ticks::now());
+            if left == 0 {
+                return false;
+            }
+            futex::wait(&self.looks_done, done, Some(left));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Which threads are watched: taking a slot, giving it up, and what happens when a thread ends.
+#![allow(unsafe_code)]
+
+use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
+use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
+use super::token::Token;
+use super::{bell, mark};
+use crate::sample::case::NAME;
+use crate::sys::clock::Ticks;
+use crate::sys::lock::Lock;
+use crate::sys::thread::{self, ExitKey};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicI64, Ordering::*};
+
+/// What an installation says of loops. The lock is the registry's: whoever changes who is watched holds it.
+struct Terms {
+    open: bool,
+    max_loops: usize,
+    limit_ns: u64,
+}
+
+static TERMS: Lock<Terms> = Lock::new(Terms { open: false, max_loops: 0, limit_ns: 0 });
+
+/// Number of the key that tells when a thread ends, -1 for none. Its value in a thread is the thread's last token.
+static KEY: AtomicI64 = AtomicI64::new(-1);
+
+/// Why a loop cannot be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing is installed.
+    NotInstalled,
+    /// As many loops as there may be are watched.
+    Full,
+}
+
+/// An installation begins. Makes the key.
+pub fn open(max_loops: usize, limit_ns: u64) {
+    let mut terms = TERMS.lock();
+    *terms = Terms { open: true, max_loops, limit_ns };
+    KEY.store(ExitKey::new(thread_ends).map_or(-1, |key| key.number() as i64), Release);
+}
+
+/// An installation ends: gives all loops up, as if unwatched, and the key.
+pub fn close() {
+    let mut terms = TERMS.lock();
+    terms.open = false;
+    let now = Ticks::now();
+    for (_, slot) in slot::used().filter(|(_, slot)| slot.phase() == WATCHED) {
+        give_up(slot, now);
+    }
+    if let Some(key) = key() {
+        KEY.store(-1, Release);
+        key.delete();
+    }
+}
+
+/// In a child of fork: all other threads are gone, and with them all loops.
+pub fn reset_after_fork() {
+    TERMS.free_after_fork();
+    KEY.store(-1, Release);
+    for (_, slot) in slot::all() {
+        slot.name.free_after_fork();
+        slot.token.store(0, Release);
+        while slot.late_ends.take().is_some() {}
+        if slot.phase() != FREE {
+            slot.marks.close_all(Ticks::now());
+            slot.phase.store(FREE, Release);
+        }
+    }
+}
+
+/// Watches the calling thread, or renames its loop.
+pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
+    let own = thread::handle();
+    loop {
+        let terms = TERMS.lock();
+        if !terms.open {
+            return Err(Refusal::NotInstalled);
+        }
+        if let Some((_, slot)) = slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own) {
+            set_name(slot, name);
+            return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
+        }
+        if watched() >= terms.max_loops {
+            LOOPS_REFUSED.add_one();
+            return Err(Refusal::Full);
+        }
+        if let Some((number, slot)) = find_place(own) {
+            return Ok(take(number, slot, own, name, terms.limit_ns));
+        }
+        let is_closing = slot::used().any(|(_, slot)| slot.phase() == CLOSING);
+        drop(terms);
+        if !is_closing {
+            LOOPS_REFUSED.add_one();
+            return Err(Refusal::Full);
+        }
+        // Places that the monitor is about to free.
+        bell::MONITOR.ring();
+        thread::yield_now();
+    }
+}
+
+/// A slot for the calling thread: its own quarantined one, a free one, or a quarantined one whose thread is gone.
+fn find_place(own: usize) -> Option<(u8, &'static Slot)> {
+    let quarantined = |slot: &Slot| slot.phase() == QUARANTINED;
+    slot::used()
+        .find(|(_, slot)| quarantined(slot) && slot.owner.load(Relaxed) == own)
+        .or_else(|| slot::all().find(|(_, slot)| slot.phase() == FREE))
+        .or_else(|| slot::used().find(|(_, slot)| quarantined(slot) && !thread::exists(slot.tid.load(Relaxed))))
+}
+
+fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_ns: u64) -> Token {
+    let generation = Token::from_raw(slot.last_token.load(Relaxed)).map_or(1, Token::next_generation);
+    let token = Token::new(number, generation);
+    let here = 0u8;
+    slot.marks.close_all(Ticks::now());
+    slot.owner.store(own, Relaxed);
+    slot.tid.store(thread::tid(), Relaxed);
+    slot.limit_ns.store(limit_ns, Relaxed);
+    slot.stack_hint.store((&raw const here).addr() as u64, Relaxed);
+    slot.closed_by_owner.store(0, Relaxed);
+    slot.last_token.store(token.raw(), Relaxed);
+    set_name(slot, name);
+    Slot::mark_used(number);
+    slot.phase.store(WATCHED, Release);
+    slot.token.store(token.raw(), Release);
+    if let Some(key) = key() {
+        key.set(token.raw());
+    }
+    token
+}
+
+fn set_name(slot: &Slot, name: Option<&[u8]>) {
+    let mut own_name = [0; 16];
+    let bytes = name.unwrap_or_else(|| thread::name(&mut own_name));
+    let mut place = slot.name.lock();
+    *place = [0; NAME + 1];
+    for (to, from) in place.iter_mut().take(NAME).zip(bytes) {
+        *to = *from;
+    }
+}
+
+/// Gives a loop up, from any thread. `false`: it is not watched.
+pub fn unwatch(token: Token) -> bool {
+    let _terms = TERMS.lock();
+    let slot = slot(token.slot());
+    if !slot.is(token) {
+        CALLS_MISUSED.add_one();
+        return false;
+    }
+    give_up(slot, Ticks::now());
+    bell::MONITOR.ring();
+    true
+}
+
+fn give_up(slot: &'static Slot, now: Ticks) {
+    let by_owner = slot.owner.load(Relaxed) == thread::handle();
+    if by_owner {
+        mark::close_all(slot, now);
+    }
+    slot.token.store(0, Release);
+    slot.closed_at.store(now.0, Relaxed);
+    slot.closed_by_owner.store(u32::from(by_owner), Relaxed);
+    slot.phase.store(CLOSING, Release);
+}
+
+/// The monitor has found that a loop's thread is gone.
+pub fn thread_is_gone(token: Token, now: Ticks) {
+    let _terms = TERMS.lock();
+    let slot = slot(token.slot());
+    if slot.is(token) {
+        give_up(slot, now);
+    }
+}
+
+/// The monitor has taken its last look at a slot in CLOSING.
+pub fn release(slot: &Slot) {
+    let _terms = TERMS.lock();
+    let may_be_inside = slot.closed_by_owner.load(Relaxed) == 0 && thread::exists(slot.tid.load(Relaxed));
+    slot.phase.store(if may_be_inside { QUARANTINED } else { FREE }, Release);
+}
+
+/// Limit of a loop's stretches from the next one on; 0: the configuration's. `false`: it is not watched.
+pub fn set_limit(token: Token, limit_ns: u64) -> bool {
+    let terms = TERMS.lock();
+    let slot = slot(token.slot());
+    if !slot.is(token) {
+        CALLS_MISUSED.add_one();
+        return false;
+    }
+    slot.limit_ns.store(if limit_ns == 0 { terms.limit_ns } else { limit_ns }, Relaxed);
+    true
+}
+
+/// Loops watched now.
+pub fn watched() -> usize {
+    slot::used().filter(|(_, slot)| slot.phase() == WATCHED).count()
+}
+
+/// The calling thread's slot, watched from now on if it never was: for loops that are known by their polls alone.
+#[inline]
+pub fn current_or_watch() -> Option<&'static Slot> {
+    if let Some(key) = key() {
+        let raw = key.get();
+        if let Some(token) = Token::from_raw(raw) {
+            // Another token than the slot's: unwatched, which only `watch` undoes.
+            let slot = slot(token.slot());
+            return slot.is(token).then_some(slot);
+        }
+    } else {
+        let own = thread::handle();
+        let mut mine = slot::used().map(|(_, slot)| slot).filter(|slot| slot.owner.load(Relaxed) == own);
+        if let Some(slot) = mine.clone().find(|slot| slot.phase() == WATCHED) {
+            return Some(slot);
+        }
+        // Unwatched, which only `watch` undoes; a thread that is gone may have had the same handle, not the same id.
+        let tid = thread::tid();
+        if mine.any(|slot| slot.tid.load(Relaxed) == tid) {
+            return None;
+        }
+    }
+    watch_by_poll()
+}
+
+#[cold]
+fn watch_by_poll() -> Option<&'static Slot> {
+    watch(None).ok().map(|token| slot(token.slot()))
+}
+
+fn key() -> Option<ExitKey> {
+    usize::try_from(KEY.load(Acquire)).ok().map(ExitKey::from_number)
+}
+
+/// Called by the C library when a thread that was watched ends.
+unsafe extern "C" fn thread_ends(value: *mut c_void) {
+    if let Some(token) = Token::from_raw(value.addr()) {
+        let _terms = TERMS.lock();
+        let slot = slot(token.slot());
+        if slot.is(token) && slot.owner.load(Relaxed) == thread::handle() {
+            give_up(slot, Ticks::now());
+            bell::MONITOR.ring();
+        }
+    }
+}

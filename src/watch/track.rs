@@ -1,0 +1,100 @@
+//! What the monitor keeps of a loop from look to look.
+
+use super::gate::GATE;
+use super::slot::Slot;
+use crate::sample::cpu::Reading;
+use crate::sample::sampler::{Subject, SubjectFiles};
+use crate::sys::clock::{self, Ticks};
+use crate::sys::maps::{Lines, Mapping, OwnMaps};
+use crate::sys::procfs::{ProcFile, ThreadStat};
+use crate::unwind::elf::Span;
+use arrayvec::ArrayString;
+use core::ffi::CStr;
+use core::fmt::Write;
+use core::sync::atomic::Ordering::*;
+
+/// See above. The files close when it goes.
+pub struct Track {
+    /// The life of the slot that this is about; 0 for none.
+    pub token: usize,
+    /// Version of the marks at the last look.
+    pub version: usize,
+    /// The stretch that was last posted or closed, by version and begin: it is told once.
+    pub posted: (usize, Ticks),
+    /// The thread's CPU clock at the last look.
+    pub reading: Reading,
+    /// Closings of the gate that have been dealt with.
+    pub closings: u64,
+    /// A signal of ours may be pending for the thread.
+    pub may_be_pending: bool,
+    files: Option<SubjectFiles>,
+    start_time: u64,
+    stack: Span,
+}
+
+impl Track {
+    /// Of nothing.
+    pub const NONE: Track = Track {
+        token: 0,
+        version: 0,
+        posted: (0, Ticks(0)),
+        reading: Reading { at: Ticks(0), cpu_ns: 0 },
+        closings: 0,
+        may_be_pending: false,
+        files: None,
+        start_time: 0,
+        stack: Span { start: 0, end: 0 },
+    };
+
+    /// Of a loop that is seen for the first time.
+    pub fn new(token: usize, slot: &Slot) -> Track {
+        let tid = slot.tid.load(Relaxed);
+        let now = Ticks::now();
+        let mut track = Track { token, closings: GATE.closings(), ..Track::NONE };
+        track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0) };
+        track.files = open(tid);
+        let mut text = [0; 512];
+        let stat = track.files.as_ref().and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
+        track.start_time = stat.map_or(0, |stat| stat.start_time);
+        track.stack = stack_around(slot.stack_hint.load(Relaxed), slot.owner.load(Relaxed) as u64);
+        track
+    }
+
+    /// The thread, to be sampled in the stretch of this version.
+    pub fn subject(&self, slot: &'static Slot, version: usize) -> Subject<'_> {
+        Subject {
+            tid: slot.tid.load(Relaxed),
+            files: self.files.as_ref(),
+            start_time: self.start_time,
+            marks: slot.marks.version(),
+            version,
+            stack: self.stack,
+            may_be_pending: self.may_be_pending,
+        }
+    }
+}
+
+fn open(tid: i32) -> Option<SubjectFiles> {
+    let file = |name: &str| {
+        let mut path = ArrayString::<64>::new();
+        write!(path, "/proc/self/task/{tid}/{name}\0").ok()?;
+        ProcFile::open(CStr::from_bytes_with_nul(path.as_bytes()).ok()?).ok()
+    };
+    Some(SubjectFiles { stat: file("stat")?, status: file("status")? })
+}
+
+/// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives: the C library keeps the
+/// thread's own record, which `handle` points to, behind the stack, and what lies beyond may be anybody's.
+fn stack_around(hint: u64, handle: u64) -> Span {
+    let mut buffer = [0; 512];
+    let Ok(maps) = OwnMaps::open() else { return Span::default() };
+    let mut lines = Lines::new(maps, &mut buffer);
+    while let Ok(Some(line)) = lines.next_line() {
+        let Some(mapping) = Mapping::parse(line) else { continue };
+        if (mapping.start..mapping.end).contains(&hint) {
+            let end = if (hint..mapping.end).contains(&handle) { handle } else { mapping.end };
+            return Span { start: mapping.start, end };
+        }
+    }
+    Span::default()
+}

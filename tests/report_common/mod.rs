@@ -1,0 +1,265 @@
+//! Blocks to render, and a reader of BlockCanary's logs.
+#![allow(dead_code)]
+
+use blockcanary::abi::{bc_block_state, bc_cause, bc_frame, bc_health, bc_sample, bc_sample_method};
+use blockcanary::report::block::{Block, Context, Repeats};
+use blockcanary::report::sink::{Memory, Sink};
+use blockcanary::report::view::Samples;
+use std::ffi::{CString, c_char};
+use std::path::{Path, PathBuf};
+
+/// Module, offset in it, symbol, offset from it.
+pub type Spot<'a> = (Option<&'a [u8]>, u64, Option<&'a [u8]>, u64);
+
+/// Owns what samples point to.
+#[derive(Default)]
+pub struct Evidence {
+    samples: Vec<bc_sample>,
+    frames: Vec<Vec<bc_frame>>,
+    strings: Vec<CString>,
+}
+
+impl Evidence {
+    pub fn add(&mut self, time_ns: u64, stack: &[Spot]) -> &mut bc_sample {
+        let frames: Vec<bc_frame> = stack
+            .iter()
+            .map(|&(module, module_offset, symbol, symbol_offset)| bc_frame {
+                pc: 0x7000_0000 + module_offset,
+                module_offset,
+                symbol_offset,
+                module: self.string(module),
+                build_id: self.string(module.map(|_| b"00ff12".as_slice())),
+                symbol: self.string(symbol),
+            })
+            .collect();
+        self.samples.push(bc_sample {
+            time_ns,
+            method: if frames.is_empty() {
+                bc_sample_method::BC_SAMPLE_NO_STACK
+            } else {
+                bc_sample_method::BC_SAMPLE_SIGNAL
+            },
+            frames_cut: 0,
+            frame_count: frames.len(),
+            frames: frames.as_ptr(),
+            thread_state: b'S' as c_char,
+            truncated: false,
+            approximate: false,
+        });
+        self.frames.push(frames);
+        self.samples.last_mut().unwrap()
+    }
+
+    fn string(&mut self, text: Option<&[u8]>) -> *const c_char {
+        text.map_or(std::ptr::null(), |text| {
+            self.strings.push(CString::new(text).unwrap());
+            self.strings.last().unwrap().as_ptr()
+        })
+    }
+
+    pub fn view(&self) -> Samples<'_> {
+        // SAFETY: frames and strings are on the heap, owned by `self` and left alone while it is borrowed.
+        unsafe { Samples::new(&self.samples) }
+    }
+
+    pub fn raw(&self) -> &[bc_sample] {
+        &self.samples
+    }
+}
+
+pub const MS: u64 = 1_000_000;
+/// 2024-02-29 12:34:56.789 UTC.
+pub const START_UNIX_MS: i64 = 1_709_210_096_789;
+pub const START_NS: u64 = 5_000 * MS;
+
+pub fn block<'a>(evidence: &'a Evidence) -> Block<'a> {
+    Block {
+        id: 9_007_199_254_740_991,
+        state: bc_block_state::BC_BLOCK_ENDED,
+        cause: bc_cause::BC_CAUSE_SLEEP,
+        cause_detail: None,
+        loop_name: b"engine",
+        tid: 4243,
+        what: Some(b"frame"),
+        tag: 0xfeed,
+        start_unix_ms: START_UNIX_MS,
+        start_ns: START_NS,
+        wall_ns: 2_000 * MS + 1_500,
+        cpu_ns: 3 * MS + 250_000,
+        cpu_uncertainty_ns: 1_000,
+        threshold_ns: 1_000 * MS,
+        run_queue_wait_ns: None,
+        repeats: Repeats::default(),
+        progress: None,
+        samples: evidence.view(),
+        cpu: &[],
+    }
+}
+
+pub static HEALTH: bc_health = bc_health {
+    struct_size: 777_777,
+    loops_watched: 1,
+    loops_refused: 2,
+    calls_misused: 3,
+    blocks_seen: 4,
+    blocks_delivered: 5,
+    blocks_dropped: 6,
+    blocks_filtered: 7,
+    samples_taken: 8,
+    samples_lost: 9,
+    samples_unanswered: 10,
+    signals_sent: 11,
+    waits_cut: 12,
+    reports_written: 13,
+    reports_failed: 14,
+    reports_merged: 15,
+    listener_overruns: 16,
+    monitor_late: 17,
+    dumpable_windows: 18,
+    memory_bytes: u64::MAX,
+    signal_free_available: true,
+    signal_available: false,
+    signal_taken_over: false,
+    system_cpu_available: true,
+};
+
+pub fn context() -> Context<'static> {
+    Context {
+        qualifier: None,
+        version_name: None,
+        version_code: None,
+        user_id: None,
+        network_type: None,
+        process_name: b"com.example.game",
+        pid: 4242,
+        model: b"",
+        api_level: b"",
+        cores: 0,
+        free_memory_kb: 0,
+        total_memory_kb: 0,
+        now_unix_ms: START_UNIX_MS + 2_100,
+        utc_offset_s: 3600,
+        sample_interval_ns: 250 * MS,
+        redact_paths: false,
+        health: &HEALTH,
+    }
+}
+
+pub fn rendered(write: impl FnOnce(&mut Sink)) -> Vec<u8> {
+    let mut memory = vec![0; 8 << 20];
+    let mut output = Memory::new(&mut memory);
+    let mut buffer = [0; 97];
+    let mut sink = Sink::new(&mut output, &mut buffer);
+    write(&mut sink);
+    sink.finish().unwrap();
+    let needed = output.needed();
+    assert!(needed > 0);
+    memory.truncate(needed);
+    memory
+}
+
+pub fn json(block: &Block, context: &Context) -> Vec<u8> {
+    rendered(|sink| blockcanary::report::json::write(sink, block, context))
+}
+
+pub fn text(block: &Block, context: &Context) -> Vec<u8> {
+    rendered(|sink| blockcanary::report::text::write(sink, block, context))
+}
+
+/// A directory of its own, gone at the end.
+pub struct TempDir(pub PathBuf);
+
+impl TempDir {
+    pub fn new(name: &str) -> TempDir {
+        let path = std::env::temp_dir().join(format!("bc-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        TempDir(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What BlockCanary's own reader makes of a log: keys, CPU rates, stack entries.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub values: Vec<(&'static str, String)>,
+    pub cpu_rates: Vec<String>,
+    pub stack: Vec<String>,
+}
+
+impl Read {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// In the order in which the reader tries them; a line belongs to the first whose letters it begins with.
+const KEYS: [&str; 19] = [
+    "qua",
+    "model",
+    "api-level",
+    "imei",
+    "cpu-core",
+    "uid",
+    "time-start",
+    "time-end",
+    "time",
+    "thread-time",
+    "process",
+    "versionName",
+    "versionCode",
+    "network",
+    "totalMemory",
+    "freeMemory",
+    "cpu-busy",
+    "cpu-rate",
+    "stack",
+];
+const INTEGERS: [&str; 4] = ["cpu-core", "time", "thread-time", "versionCode"];
+
+/// Reads a log by the rules of BlockCanary's reader; an error where that one would give up.
+pub fn read_as_block_canary(log: &[u8]) -> Result<Read, String> {
+    let log = std::str::from_utf8(log).map_err(|error| error.to_string())?;
+    let log = log.replace("\r\n", "\n").replace('\r', "\n");
+    let mut lines = log.lines();
+    let mut read = Read::default();
+    while let Some(line) = lines.next() {
+        let Some(key) = KEYS.into_iter().find(|key| line.starts_with(key)) else { continue };
+        let mut parts: Vec<&str> = line.split(" = ").collect();
+        while parts.last().is_some_and(|part| part.is_empty()) {
+            parts.pop();
+        }
+        let value = parts.get(1).ok_or(format!("no value: {line:?}"))?.to_string();
+        if INTEGERS.contains(&key) {
+            value.parse::<i64>().map_err(|error| format!("{line:?}: {error}"))?;
+        }
+        match key {
+            "cpu-rate" => {
+                read.cpu_rates.push(value);
+                read.cpu_rates.extend(lines.by_ref().take_while(|line| !line.is_empty()).map(String::from));
+            }
+            "stack" => {
+                let mut entry = value;
+                for line in lines.by_ref() {
+                    if !line.is_empty() {
+                        entry += line;
+                        entry += "\n";
+                    } else if !entry.is_empty() {
+                        read.stack.push(std::mem::take(&mut entry));
+                    }
+                }
+            }
+            _ => read.values.push((key, value)),
+        }
+    }
+    Ok(read)
+}
