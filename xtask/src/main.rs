@@ -4,6 +4,7 @@ mod bench;
 mod cmake;
 mod contract;
 mod demo;
+mod documents;
 mod header;
 mod run;
 mod test;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{cmake, contract, header, tools};
+use crate::{cmake, contract, documents, header, tools};
 
 /// The command.
 pub fn main(args: pico_args::Arguments) -> Outcome {
@@ -16,6 +16,7 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     step("header");
     header::verify()?;
     contract::check()?;
+    documents::check()?;
     step("Rust tests");
     run(cargo().args(["test", "--quiet", "--workspace"]))?;
     step("C programs");
