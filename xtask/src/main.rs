@@ -1,1 +1,48 @@
-fn main() {}
+//! Every chore of the project as a command: `cargo xtask <command>`.
+
+mod bench;
+mod cmake;
+mod contract;
+mod demo;
+mod documents;
+mod header;
+mod run;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  demo      build and run the example engine, show what is reported of it
+  test      all tests: format, lints, header, Rust, C
+  bench     what a mark and a watched looper round cost
+  header    write include/blockcanary.h; with --verify: fail if it is not up to date";
+
+fn main() -> ExitCode {
+    let mut args = pico_args::Arguments::from_env();
+    let outcome = match args.subcommand() {
+        Ok(Some(command)) => match command.as_str() {
+            "demo" => demo::main(args),
+            "test" => test::main(args),
+            "bench" => bench::main(args),
+            "header" => header::main(args),
+            _ => Err(format!("no command `{command}`\n\n{USAGE}")),
+        },
+        _ => Err(USAGE.to_string()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Fails when arguments are left that no one has asked for.
+fn nothing_left(args: pico_args::Arguments) -> run::Outcome {
+    let rest = args.finish();
+    if rest.is_empty() { Ok(()) } else { Err(format!("what is {rest:?}?\n\n{USAGE}")) }
+}

@@ -1,0 +1,142 @@
+/* Dispatches and stretches: nesting, depth, names, limits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "support/blocks.h"
+
+/* An inner dispatch tells that the outer one makes progress. */
+static void progress(void) {
+  bc_config config = config_of(100);
+  install_and_start(&config);
+  bc_loop *loop = watched("nested");
+  bc_dispatch_begin(loop, "outer", 1);
+  for (unsigned i = 0; i < 6; i++) {
+    spin_ms(30);
+    blocking_dispatch(loop, "inner", 2, 30);
+  }
+  bc_dispatch_end(loop);
+  flush();
+  CHECK(blocks_told() == 0, "%u blocks of a dispatch that makes progress", blocks_told());
+
+  /* The stretch that is late names the innermost dispatch that is open in it. */
+  bc_dispatch_begin(loop, "outer", 3);
+  blocking_dispatch(loop, "late inner", 4, 150);
+  bc_dispatch_end(loop);
+  flush();
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK(strcmp(blocks_get(BC_BLOCK_ENDED, 4)->what, "late inner") == 0, "%s", blocks_get(BC_BLOCK_ENDED, 4)->what);
+
+  bc_dispatch_begin(loop, "late outer", 5);
+  blocking_dispatch(loop, "inner", 6, 10);
+  spin_ms(150);
+  bc_dispatch_end(loop);
+  flush();
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 2, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  const struct told *outer = blocks_get(BC_BLOCK_ENDED, 5);
+  CHECK(strcmp(outer->what, "late outer") == 0 && outer->wall_ns < 190000000, "%s, %llu ns", outer->what,
+        (unsigned long long)outer->wall_ns);
+  CHECK_OK(bc_uninstall());
+}
+
+static void depth(void) {
+  bc_config config = config_of(50);
+  install_and_start(&config);
+  bc_loop *loop = watched("deep");
+  for (unsigned i = 1; i <= 20; i++) {
+    bc_dispatch_begin(loop, "level", i);
+  }
+  CHECK(health().calls_misused == 4, "%d misused, not 4, at depth 20", (int)health().calls_misused);
+  for (unsigned i = 1; i <= 19; i++) {
+    bc_dispatch_end(loop);
+  }
+  spin_ms(100);
+  bc_dispatch_end(loop);
+  flush();
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1 && blocks_tagged(BC_BLOCK_ENDED, 1) == 1, "%u blocks",
+        blocks_in(BC_BLOCK_ENDED));
+  CHECK(health().calls_misused == 4, "%d misused after balanced ends", (int)health().calls_misused);
+  bc_dispatch_end(loop);
+  CHECK(health().calls_misused == 5, "%d misused after one end too many", (int)health().calls_misused);
+
+  /* Too deep for a name, and reported all the same. */
+  for (unsigned i = 1; i <= 18; i++) {
+    bc_dispatch_begin(loop, "level", 100 + i);
+  }
+  spin_ms(100);
+  for (unsigned i = 1; i <= 18; i++) {
+    bc_dispatch_end(loop);
+  }
+  flush();
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 2, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK_OK(bc_uninstall());
+}
+
+static void thresholds(void) {
+  bc_config config = config_of(200);
+  install_and_start(&config);
+  bc_loop *loop = watched("limited");
+  blocking_dispatch(loop, "short", 1, 80);
+  CHECK_OK(bc_loop_set_threshold(loop, 30));
+  blocking_dispatch(loop, "late now", 2, 80);
+  CHECK_OK(bc_loop_set_threshold(loop, 0));
+  blocking_dispatch(loop, "short again", 3, 80);
+  flush();
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1 && blocks_tagged(BC_BLOCK_ENDED, 2) == 1, "%u blocks",
+        blocks_in(BC_BLOCK_ENDED));
+  CHECK(blocks_get(BC_BLOCK_ENDED, 2)->threshold_ns == 30000000, "threshold %llu",
+        (unsigned long long)blocks_get(BC_BLOCK_ENDED, 2)->threshold_ns);
+  CHECK_OK(bc_uninstall());
+}
+
+/* Names are copied in time and cut, never read later. */
+static void names(void) {
+  bc_config config = config_of(30);
+  install_and_start(&config);
+  char long_name[300], what[300];
+  memset(long_name, 'n', sizeof long_name - 1);
+  memset(what, 'w', sizeof what - 1);
+  long_name[299] = what[299] = 0;
+  bc_loop *loop = watched(long_name);
+  memset(long_name, 'x', sizeof long_name - 1);
+  blocking_dispatch(loop, what, 1, 60);
+  memset(what, 'x', sizeof what - 1);
+  flush();
+  const struct told *ended = blocks_get(BC_BLOCK_ENDED, 1);
+  CHECK(strlen(ended->loop_name) == 63 && strspn(ended->loop_name, "n") == 63, "%s", ended->loop_name);
+  CHECK(strlen(ended->what) == 127 && strspn(ended->what, "w") == 127, "%s", ended->what);
+
+  CHECK(watched("renamed") == loop, "renaming gives another token");
+  blocking_dispatch(loop, NULL, 2, 60);
+  flush();
+  CHECK(strcmp(blocks_get(BC_BLOCK_ENDED, 2)->loop_name, "renamed") == 0, "%s",
+        blocks_get(BC_BLOCK_ENDED, 2)->loop_name);
+  CHECK(blocks_get(BC_BLOCK_ENDED, 2)->what[0] == 0, "%s", blocks_get(BC_BLOCK_ENDED, 2)->what);
+  CHECK_OK(bc_uninstall());
+}
+
+/* A block sampled at an interval has a sample for each, from the begin of the stretch on. */
+static void samples(void) {
+  bc_config config = config_of(100);
+  config.sample_interval_ms = 50;
+  blocks_expect("spin_ms", 3);
+  install_and_start(&config);
+  blocking_dispatch(watched("sampled"), "late", 1, 520);
+  flush();
+  const struct told *ended = blocks_get(BC_BLOCK_ENDED, 1);
+  CHECK(ended->samples >= 9 && ended->samples <= 11, "%u samples of 520 ms at 50", ended->samples);
+  CHECK(ended->samples_naming * 10 >= ended->samples * 9, "%u of %u samples name spin_ms", ended->samples_naming,
+        ended->samples);
+  CHECK_OK(bc_uninstall());
+
+  config.sampling_method = BC_SAMPLING_OFF;
+  install_and_start(&config);
+  blocking_dispatch(watched("not sampled"), "late", 2, 200);
+  flush();
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 2) == 1 && blocks_get(BC_BLOCK_ENDED, 2)->samples == 0, "%u samples",
+        blocks_get(BC_BLOCK_ENDED, 2)->samples);
+  CHECK(health().signals_sent == 0, "%d signals", (int)health().signals_sent);
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"progress", progress}, {"depth", depth}, {"thresholds", thresholds}, {"names", names}, {"samples", samples})

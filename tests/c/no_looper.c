@@ -1,0 +1,30 @@
+/* Without ALooper_* in the process the looper calls answer as a looper that failed would. */
+#include <blockcanary.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "support/blocks.h"
+
+static int callback(int fd, int events, void *data) {
+  (void)fd;
+  (void)events;
+  (void)data;
+  return 1;
+}
+
+static void answers(void) {
+  struct ALooper *none = NULL;
+  for (int i = 0; i < 2; i++) {
+    CHECK(bc_looper_poll_once(0, NULL, NULL, NULL) == -4, "poll_once");
+    CHECK(bc_looper_poll_all(0, NULL, NULL, NULL) == -4, "poll_all");
+    CHECK(bc_looper_add_fd(none, 0, 0, 1, callback, NULL) == -1, "add_fd");
+    CHECK(bc_looper_remove_fd(none, 0) == -1, "remove_fd");
+    if (i == 0) {
+      bc_config config = config_of(100);
+      install_and_start(&config);
+    }
+  }
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"answers", answers})

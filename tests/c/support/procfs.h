@@ -1,0 +1,31 @@
+/* What the kernel tells of this process. Nothing here allocates. */
+#ifndef PROCFS_H
+#define PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Threads; with a name that begins so; and how often those have left the processor of their own accord. */
+unsigned threads(void);
+unsigned threads_named(const char *prefix);
+uint64_t voluntary_switches(const char *prefix);
+/* Open descriptors. */
+unsigned descriptors(void);
+
+/* /proc/self/maps as text, and in figures. */
+struct mappings {
+  char text[256 * 1024];
+  unsigned lines;
+  uint64_t bytes;
+};
+void mappings_read(struct mappings *mappings);
+
+/* Files in a directory whose name ends so; all (but . and ..) with "". -1: no such directory. */
+int files_in(const char *directory, const char *suffix);
+/* Reads a whole file; gives its length. The buffer is ended by a 0. */
+size_t read_whole(const char *path, char *buffer, size_t size);
+/* A new directory for this test, below the current one; empty. */
+const char *fresh_directory(const char *name);
+
+#endif
