@@ -87,68 +87,6 @@ typedef uint32_t bc_status;
 #endif // __cplusplus
 
 /**
- * A switch of the configuration.
- */
-enum bc_toggle
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * As the library is shipped.
-   */
-  BC_DEFAULT = 0,
-  /**
-   * On.
-   */
-  BC_ON = 1,
-  /**
-   * Off.
-   */
-  BC_OFF = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum bc_toggle bc_toggle;
-#else
-typedef uint32_t bc_toggle;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * How stacks of a late thread are taken.
- */
-enum bc_sampling_method
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * The best way there is: a waiting thread is left alone wherever the kernel allows it.
-   */
-  BC_SAMPLING_AUTO = 0,
-  /**
-   * Never send a signal.
-   */
-  BC_SAMPLING_NO_SIGNAL = 1,
-  /**
-   * Always send a signal.
-   */
-  BC_SAMPLING_SIGNAL = 2,
-  /**
-   * Take no stacks at all.
-   */
-  BC_SAMPLING_OFF = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum bc_sampling_method bc_sampling_method;
-#else
-typedef uint32_t bc_sampling_method;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * What has become of a block.
  */
 enum bc_block_state
@@ -260,6 +198,68 @@ typedef uint32_t bc_sample_method;
 #endif // __cplusplus
 
 /**
+ * A switch of the configuration.
+ */
+enum bc_toggle
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * As the library is shipped.
+   */
+  BC_DEFAULT = 0,
+  /**
+   * On.
+   */
+  BC_ON = 1,
+  /**
+   * Off.
+   */
+  BC_OFF = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum bc_toggle bc_toggle;
+#else
+typedef uint32_t bc_toggle;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How stacks of a late thread are taken.
+ */
+enum bc_sampling_method
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The best way there is: a waiting thread is left alone wherever the kernel allows it.
+   */
+  BC_SAMPLING_AUTO = 0,
+  /**
+   * Never send a signal.
+   */
+  BC_SAMPLING_NO_SIGNAL = 1,
+  /**
+   * Always send a signal.
+   */
+  BC_SAMPLING_SIGNAL = 2,
+  /**
+   * Take no stacks at all.
+   */
+  BC_SAMPLING_OFF = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum bc_sampling_method bc_sampling_method;
+#else
+typedef uint32_t bc_sampling_method;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * How important a log message is.
  */
 enum bc_log_level
@@ -301,6 +301,165 @@ typedef struct ALooper ALooper;
  * A watched loop. A token, never dereferenced: any value is safe to pass, a stale one is counted and ignored.
  */
 typedef struct bc_loop bc_loop;
+
+/**
+ * One frame of a stack. Strings are NULL where unknown.
+ */
+typedef struct bc_frame {
+  /**
+   * Address as found: the interrupted instruction of the innermost frame, return addresses of the outer ones.
+   */
+  uint64_t pc;
+  /**
+   * The same address relative to the module, as `addr2line -e module` takes it.
+   */
+  uint64_t module_offset;
+  /**
+   * Distance from the begin of the symbol. Bytes.
+   */
+  uint64_t symbol_offset;
+  /**
+   * Full path of the module.
+   */
+  const char *module;
+  /**
+   * GNU build id of the module, lower-case hexadecimal.
+   */
+  const char *build_id;
+  /**
+   * Name from the module's own symbol table, as it stands there (C++ names mangled).
+   */
+  const char *symbol;
+} bc_frame;
+
+/**
+ * One look at the blocked thread.
+ */
+typedef struct bc_sample {
+  /**
+   * When. Nanoseconds of CLOCK_MONOTONIC.
+   */
+  uint64_t time_ns;
+  /**
+   * How it was taken.
+   */
+  bc_sample_method method;
+  /**
+   * Frames left out because of `max_stack_depth`.
+   */
+  uint32_t frames_cut;
+  /**
+   * Frames in `frames`.
+   */
+  size_t frame_count;
+  /**
+   * Innermost first; the distance between two is `bc_block.frame_size`.
+   */
+  const struct bc_frame *frames;
+  /**
+   * State letter as in `/proc`: R running, S sleeping, D waiting for a device; 0 unknown.
+   */
+  char thread_state;
+  /**
+   * The root of the thread was not reached, or frames were cut.
+   */
+  bool truncated;
+  /**
+   * Some step of the walk could not be verified.
+   */
+  bool approximate;
+} bc_sample;
+
+/**
+ * One block, as listeners get it. All memory belongs to the library and is valid until the listener returns.
+ */
+typedef struct bc_block {
+  /**
+   * Size of this structure as the library knows it, in bytes.
+   */
+  size_t struct_size;
+  /**
+   * Names the block in all its states; random start per install, below 2^53.
+   */
+  uint64_t id;
+  /**
+   * What has become of it.
+   */
+  bc_block_state state;
+  /**
+   * Why.
+   */
+  bc_cause cause;
+  /**
+   * The blocked thread.
+   */
+  int32_t tid;
+  /**
+   * How often it came again, where reports are merged.
+   */
+  uint32_t repeats;
+  /**
+   * The `tag` of the innermost open dispatch.
+   */
+  uint64_t tag;
+  /**
+   * Begin. Milliseconds since 1970.
+   */
+  int64_t start_unix_ms;
+  /**
+   * Begin. Nanoseconds of CLOCK_MONOTONIC.
+   */
+  uint64_t start_ns;
+  /**
+   * Duration; so far, while it goes on. Nanoseconds.
+   */
+  uint64_t wall_ns;
+  /**
+   * CPU time of the thread in it. Nanoseconds.
+   */
+  uint64_t cpu_ns;
+  /**
+   * The limit it has passed. Nanoseconds.
+   */
+  uint64_t threshold_ns;
+  /**
+   * Name of the loop.
+   */
+  const char *loop_name;
+  /**
+   * The `what` of the innermost open dispatch, or NULL.
+   */
+  const char *what;
+  /**
+   * The cause in words, or NULL.
+   */
+  const char *cause_detail;
+  /**
+   * The stored report (text, if both are stored), or NULL.
+   */
+  const char *report_path;
+  /**
+   * Samples in `samples`.
+   */
+  size_t sample_count;
+  /**
+   * Distance between two samples. Bytes.
+   */
+  size_t sample_size;
+  /**
+   * Distance between two frames of a sample. Bytes.
+   */
+  size_t frame_size;
+  /**
+   * Oldest first.
+   */
+  const struct bc_sample *samples;
+} bc_block;
+
+/**
+ * Takes a block. Runs on the library's own `bc-reporter` thread, one at a time; must not throw or `longjmp`.
+ */
+typedef void (*bc_block_listener)(const struct bc_block *block, void *user_data);
 
 /**
  * What `bc_install` is told. Clear it with `bc_config_init`: 0 and NULL mean the default everywhere.
@@ -536,6 +695,16 @@ typedef struct bc_health {
 } bc_health;
 
 /**
+ * Takes a log message. May run on any thread that calls the library and on the library's own.
+ */
+typedef void (*bc_log_handler)(bc_log_level level, const char *message, void *user_data);
+
+/**
+ * A looper's callback for a descriptor, as `ALooper_callbackFunc`: 1 keeps it, 0 removes it.
+ */
+typedef int (*bc_looper_callback)(int fd, int events, void *data);
+
+/**
  * What a loop's dispatches took.
  */
 typedef struct bc_loop_stats {
@@ -594,165 +763,6 @@ typedef struct bc_loop_stats {
 } bc_loop_stats;
 
 /**
- * One frame of a stack. Strings are NULL where unknown.
- */
-typedef struct bc_frame {
-  /**
-   * Address as found: the interrupted instruction of the innermost frame, return addresses of the outer ones.
-   */
-  uint64_t pc;
-  /**
-   * The same address relative to the module, as `addr2line -e module` takes it.
-   */
-  uint64_t module_offset;
-  /**
-   * Distance from the begin of the symbol. Bytes.
-   */
-  uint64_t symbol_offset;
-  /**
-   * Full path of the module.
-   */
-  const char *module;
-  /**
-   * GNU build id of the module, lower-case hexadecimal.
-   */
-  const char *build_id;
-  /**
-   * Name from the module's own symbol table, as it stands there (C++ names mangled).
-   */
-  const char *symbol;
-} bc_frame;
-
-/**
- * One look at the blocked thread.
- */
-typedef struct bc_sample {
-  /**
-   * When. Nanoseconds of CLOCK_MONOTONIC.
-   */
-  uint64_t time_ns;
-  /**
-   * How it was taken.
-   */
-  bc_sample_method method;
-  /**
-   * Frames left out because of `max_stack_depth`.
-   */
-  uint32_t frames_cut;
-  /**
-   * Frames in `frames`.
-   */
-  size_t frame_count;
-  /**
-   * Innermost first; the distance between two is `bc_block.frame_size`.
-   */
-  const struct bc_frame *frames;
-  /**
-   * State letter as in `/proc`: R running, S sleeping, D waiting for a device; 0 unknown.
-   */
-  char thread_state;
-  /**
-   * The root of the thread was not reached, or frames were cut.
-   */
-  bool truncated;
-  /**
-   * Some step of the walk could not be verified.
-   */
-  bool approximate;
-} bc_sample;
-
-/**
- * One block, as listeners get it. All memory belongs to the library and is valid until the listener returns.
- */
-typedef struct bc_block {
-  /**
-   * Size of this structure as the library knows it, in bytes.
-   */
-  size_t struct_size;
-  /**
-   * Names the block in all its states; random start per install, below 2^53.
-   */
-  uint64_t id;
-  /**
-   * What has become of it.
-   */
-  bc_block_state state;
-  /**
-   * Why.
-   */
-  bc_cause cause;
-  /**
-   * The blocked thread.
-   */
-  int32_t tid;
-  /**
-   * How often it came again, where reports are merged.
-   */
-  uint32_t repeats;
-  /**
-   * The `tag` of the innermost open dispatch.
-   */
-  uint64_t tag;
-  /**
-   * Begin. Milliseconds since 1970.
-   */
-  int64_t start_unix_ms;
-  /**
-   * Begin. Nanoseconds of CLOCK_MONOTONIC.
-   */
-  uint64_t start_ns;
-  /**
-   * Duration; so far, while it goes on. Nanoseconds.
-   */
-  uint64_t wall_ns;
-  /**
-   * CPU time of the thread in it. Nanoseconds.
-   */
-  uint64_t cpu_ns;
-  /**
-   * The limit it has passed. Nanoseconds.
-   */
-  uint64_t threshold_ns;
-  /**
-   * Name of the loop.
-   */
-  const char *loop_name;
-  /**
-   * The `what` of the innermost open dispatch, or NULL.
-   */
-  const char *what;
-  /**
-   * The cause in words, or NULL.
-   */
-  const char *cause_detail;
-  /**
-   * The stored report (text, if both are stored), or NULL.
-   */
-  const char *report_path;
-  /**
-   * Samples in `samples`.
-   */
-  size_t sample_count;
-  /**
-   * Distance between two samples. Bytes.
-   */
-  size_t sample_size;
-  /**
-   * Distance between two frames of a sample. Bytes.
-   */
-  size_t frame_size;
-  /**
-   * Oldest first.
-   */
-  const struct bc_sample *samples;
-} bc_block;
-
-/**
- * Takes a block. Runs on the library's own `bc-reporter` thread, one at a time; must not throw or `longjmp`.
- */
-typedef void (*bc_block_listener)(const struct bc_block *block, void *user_data);
-
-/**
  * Says whether a block is wanted.
  */
 typedef bool (*bc_block_filter)(const struct bc_block *block, void *user_data);
@@ -767,14 +777,256 @@ typedef bool (*bc_report_visitor)(const char *path, void *user_data);
  */
 typedef bool (*bc_uploader)(const char *zip_path, void *user_data);
 
-/**
- * Takes a log message. May run on any thread that calls the library and on the library's own.
- */
-typedef void (*bc_log_handler)(bc_log_level level, const char *message, void *user_data);
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
 
 /**
- * A looper's callback for a descriptor, as `ALooper_callbackFunc`: 1 keeps it, 0 removes it.
+ * Sets the listener for blocks, in the place of the one before; NULL: none. When this returns, the one before is not
+ * running (unless this is called from it) and will not run again. `bc_uninstall` resets it.
+ *
+ * For each block the listener gets at most one BC_BLOCK_ONGOING, at most one BC_BLOCK_HANG and exactly one
+ * BC_BLOCK_ENDED, in this order. It runs on a thread that does nothing else, one at a time.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any.
+ * Async-signal-safe: no.
  */
-typedef int (*bc_looper_callback)(int fd, int events, void *data);
+bc_status bc_set_listener(bc_block_listener listener, void *user_data);
+
+/**
+ * Clears exactly `struct_size` bytes of `config` and sets its `struct_size`: every field then means its default. Pass
+ * `sizeof(bc_config)`. Nothing if `config` is NULL or `struct_size` has no room for the size itself.
+ *
+ * Units: bytes. Ownership: the caller's memory. Threads: any, before install too.
+ * Async-signal-safe: yes.
+ */
+void bc_config_init(struct bc_config *config, size_t struct_size);
+
+/**
+ * Tells what was done, lost, or could not be done. The caller sets `health->struct_size`; at most so many bytes are
+ * written, and none unless BC_OK.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL, or a size below the first version's), BC_ERROR_INVALID_STATE (not
+ * installed), BC_ERROR_INTERNAL.
+ *
+ * Units: counts and bytes. Ownership: the caller's memory. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_health_get(struct bc_health *health);
+
+/**
+ * Reserves all memory, makes the library's threads and opens what must be open. Watching begins with `bc_start`.
+ * `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (a value out of range), BC_ERROR_UNSUPPORTED (a feature that is not there),
+ * BC_ERROR_INVALID_STATE (installed already: nothing changed), BC_ERROR_IO (the report directory cannot be used: nothing
+ * installed), BC_ERROR_NO_MEMORY.
+ *
+ * Units: as in `bc_config`. Ownership: nothing is kept of the caller's memory. Threads: any, one at a time.
+ * Async-signal-safe: no.
+ */
+bc_status bc_install(const struct bc_config *config);
+
+/**
+ * Begins watching. Does nothing if it has begun. Dispatches that are open count from now.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any, listeners included.
+ * Async-signal-safe: no.
+ */
+bc_status bc_start(void);
+
+/**
+ * Ends watching, within 200 ms even if a listener is stuck. Blocks that are open end with it, and are stored and
+ * delivered. Does nothing if it has ended.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any, listeners included.
+ * Async-signal-safe: no.
+ */
+bc_status bc_stop(void);
+
+/**
+ * Stops, waits up to two seconds for a running callback, and gives back threads, descriptors, memory and signal.
+ * Afterwards nothing of the library runs any more, all tokens are stale, and `bc_install` works again.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_WRONG_THREAD (from a callback), BC_ERROR_TIMEOUT (a
+ * callback is still running: stopped, still installed, may be called again), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any but in callbacks.
+ * Async-signal-safe: no.
+ */
+bc_status bc_uninstall(void);
+
+/**
+ * Is watching on: started and not stopped? A pause does not matter. `false` in a child of fork.
+ *
+ * Units: none. Ownership: none. Threads: any, before install too.
+ * Async-signal-safe: yes.
+ */
+bool bc_is_running(void);
+
+/**
+ * Time counts no more until as many `bc_resume` have followed: for the background, or while a dialog of the system's is
+ * shown. Blocks that are open end. Outlasts stop and start; an install clears it.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_pause(void);
+
+/**
+ * Takes one `bc_pause` back. Dispatches that are open count from the last one on.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed, or one too many: no effect), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_resume(void);
+
+/**
+ * Waits until every block that has ended by now is stored and has been handed to the listener.
+ *
+ * Returns BC_OK, BC_ERROR_TIMEOUT, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_WRONG_THREAD (from a callback),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: milliseconds. Ownership: none. Threads: any but in callbacks.
+ * Async-signal-safe: no.
+ */
+bc_status bc_flush(uint32_t timeout_ms);
+
+/**
+ * Hands the library's messages to `handler`; NULL: to nobody. When this returns, the one before is not running on
+ * another thread and will not run again. Outlasts `bc_uninstall`.
+ *
+ * Returns BC_OK.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any, before install too; the handler may run on any
+ * thread that calls the library and on the library's own.
+ * Async-signal-safe: no.
+ */
+bc_status bc_set_log_handler(bc_log_handler handler, void *user_data);
+
+/**
+ * `ALooper_addFd`, and each call of `callback` is a dispatch of the thread that polls. Parameters and results are
+ * `ALooper_addFd`'s. -1 where the system has no ALooper.
+ *
+ * Units: none. Ownership: `data` is handed back only. Threads: any, before install too (then straight through).
+ * Async-signal-safe: no.
+ */
+int bc_looper_add_fd(struct ALooper *looper, int fd, int ident, int events, bc_looper_callback callback, void *data);
+
+/**
+ * `ALooper_removeFd`. -1 where the system has no ALooper.
+ *
+ * Units: none. Ownership: none. Threads: any, before install too.
+ * Async-signal-safe: no.
+ */
+int bc_looper_remove_fd(struct ALooper *looper, int fd);
+
+/**
+ * `ALooper_pollOnce`, and the time from its return to the thread's next poll is a dispatch. A thread that polls this way
+ * while watching is on is watched from its first poll, under its own name. Parameters and results are
+ * `ALooper_pollOnce`'s. `ALOOPER_POLL_ERROR` (-4) where the system has no ALooper.
+ *
+ * Units: milliseconds, -1 for no limit. Ownership: the out-pointers may be NULL. Threads: the looper's own, before
+ * install too. Async-signal-safe: no.
+ */
+int bc_looper_poll_once(int timeout_ms,
+                        int *out_fd,
+                        int *out_events,
+                        void **out_data);
+
+/**
+ * `ALooper_pollAll`, as `bc_looper_poll_once`.
+ *
+ * Units: milliseconds, -1 for no limit. Ownership: the out-pointers may be NULL. Threads: the looper's own, before
+ * install too. Async-signal-safe: no.
+ */
+int bc_looper_poll_all(int timeout_ms, int *out_fd, int *out_events, void **out_data);
+
+/**
+ * Watches the calling thread. A second call renames its loop and gives the same token. `name` is copied, at most 63
+ * bytes of it; NULL: the thread's name. The watch ends with `bc_loop_unwatch`, with the thread, or with `bc_uninstall`.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL), BC_ERROR_INVALID_STATE (not installed),
+ * BC_ERROR_LIMIT_REACHED (`max_loops` are watched), BC_ERROR_WRONG_THREAD (from a callback), BC_ERROR_INTERNAL. `*loop`
+ * is NULL unless BC_OK.
+ *
+ * Units: none. Ownership: the token is a value, there is nothing to free. Threads: any but in callbacks.
+ * Async-signal-safe: no.
+ */
+bc_status bc_loop_watch(const char *name, struct bc_loop **loop);
+
+/**
+ * Ends a loop's watch; a block that is open ends with it. Afterwards only `bc_loop_watch` watches that thread again.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL or stale), BC_ERROR_INVALID_STATE (not installed),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: the token is stale from now on. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_loop_unwatch(struct bc_loop *loop);
+
+/**
+ * Sets a loop's limit, from its next stretch on. 0: the configuration's `block_threshold_ms` again.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL or stale, or more than 60,000), BC_ERROR_INVALID_STATE (not
+ * installed), BC_ERROR_INTERNAL.
+ *
+ * Units: milliseconds. Ownership: none. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_loop_set_threshold(struct bc_loop *loop, uint32_t threshold_ms);
+
+/**
+ * A dispatch begins: one unit of work of the loop. Dispatches nest; an inner one tells that the outer one makes progress.
+ * `what` names it in reports, at most 127 bytes are kept; NULL: no name. Anything but a valid token of the calling
+ * thread's is counted in `calls_misused` and ignored.
+ *
+ * Takes no lock, allocates nothing, makes no system call (but one, if nothing was dispatched for a second).
+ *
+ * Units: none. Ownership: `what` stays the caller's and must stay valid until the matching `bc_dispatch_end` has
+ * returned. Threads: the loop's own. Async-signal-safe: no.
+ */
+void bc_dispatch_begin(struct bc_loop *loop,
+                       const char *what,
+                       uint64_t tag);
+
+/**
+ * The innermost open dispatch of the loop ends.
+ *
+ * Units: none. Ownership: none. Threads: the loop's own.
+ * Async-signal-safe: no.
+ */
+void bc_dispatch_end(struct bc_loop *loop);
+
+/**
+ * The library's version, for example "0.1.0".
+ *
+ * Units: none. Ownership: a constant of the library's. Threads: any, before install too.
+ * Async-signal-safe: yes.
+ */
+const char *bc_version(void);
+
+/**
+ * A code in English words. Any value is safe to pass.
+ *
+ * Units: none. Ownership: a constant of the library's. Threads: any, before install too.
+ * Async-signal-safe: yes.
+ */
+const char *bc_status_str(bc_status status);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
 
 #endif  /* BLOCKCANARY_H */

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 /// Units: none. Ownership: `data` is handed back only. Threads: any, before install too (then straight through).
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_looper_add_fd(
+pub unsafe extern "C" fn bc_looper_add_fd(
     looper: *mut ALooper,
     fd: c_int,
     ident: c_int,
@@ -18,7 +18,8 @@ pub extern "C" fn bc_looper_add_fd(
     callback: bc_looper_callback,
     data: *mut c_void,
 ) -> c_int {
-    brackets::add_fd(looper, fd, ident, events, callback, data)
+    // SAFETY: the caller keeps to the rules of the function that this one stands for.
+    unsafe { brackets::add_fd(looper, fd, ident, events, callback, data) }
 }
 
 /// `ALooper_removeFd`. -1 where the system has no ALooper.
@@ -26,8 +27,9 @@ pub extern "C" fn bc_looper_add_fd(
 /// Units: none. Ownership: none. Threads: any, before install too.
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_looper_remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
-    brackets::remove_fd(looper, fd)
+pub unsafe extern "C" fn bc_looper_remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+    // SAFETY: the caller keeps to the rules of the function that this one stands for.
+    unsafe { brackets::remove_fd(looper, fd) }
 }
 
 /// `ALooper_pollOnce`, and the time from its return to the thread's next poll is a dispatch. A thread that polls this way
@@ -37,13 +39,14 @@ pub extern "C" fn bc_looper_remove_fd(looper: *mut ALooper, fd: c_int) -> c_int 
 /// Units: milliseconds, -1 for no limit. Ownership: the out-pointers may be NULL. Threads: the looper's own, before
 /// install too. Async-signal-safe: no.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_looper_poll_once(
+pub unsafe extern "C" fn bc_looper_poll_once(
     timeout_ms: c_int,
     out_fd: *mut c_int,
     out_events: *mut c_int,
     out_data: *mut *mut c_void,
 ) -> c_int {
-    brackets::poll(alooper::Poll::Once, timeout_ms, out_fd, out_events, out_data)
+    // SAFETY: the caller keeps to the rules of the function that this one stands for.
+    unsafe { brackets::poll(alooper::Poll::Once, timeout_ms, out_fd, out_events, out_data) }
 }
 
 /// `ALooper_pollAll`, as `bc_looper_poll_once`.
@@ -51,11 +54,12 @@ pub extern "C" fn bc_looper_poll_once(
 /// Units: milliseconds, -1 for no limit. Ownership: the out-pointers may be NULL. Threads: the looper's own, before
 /// install too. Async-signal-safe: no.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_looper_poll_all(
+pub unsafe extern "C" fn bc_looper_poll_all(
     timeout_ms: c_int,
     out_fd: *mut c_int,
     out_events: *mut c_int,
     out_data: *mut *mut c_void,
 ) -> c_int {
-    brackets::poll(alooper::Poll::All, timeout_ms, out_fd, out_events, out_data)
+    // SAFETY: the caller keeps to the rules of the function that this one stands for.
+    unsafe { brackets::poll(alooper::Poll::All, timeout_ms, out_fd, out_events, out_data) }
 }

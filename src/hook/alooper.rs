@@ -69,7 +69,10 @@ fn get(place: &AtomicPtr<c_void>) -> *mut c_void {
 }
 
 /// `ALooper_addFd`, -1 without it.
-pub fn add_fd(
+///
+/// # Safety
+/// The arguments are as that function wants them.
+pub unsafe fn add_fd(
     looper: *mut ALooper,
     fd: c_int,
     ident: c_int,
@@ -81,12 +84,15 @@ pub fn add_fd(
     if function.is_null() {
         return -1;
     }
-    // SAFETY: the NDK's function of this name has this type; the arguments are the caller's.
+    // SAFETY: the NDK's function of this name has this type; the caller vouches for the arguments.
     unsafe { transmute::<*mut c_void, AddFd>(function)(looper, fd, ident, events, callback, data) }
 }
 
 /// `ALooper_removeFd`, -1 without it.
-pub fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+///
+/// # Safety
+/// The arguments are as that function wants them.
+pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
     let function = get(&REMOVE_FD);
     if function.is_null() {
         return -1;
@@ -96,7 +102,10 @@ pub fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
 }
 
 /// A poll, `POLL_ERROR` without it.
-pub fn poll(
+///
+/// # Safety
+/// The arguments are as that function wants them.
+pub unsafe fn poll(
     poll: Poll,
     timeout_ms: c_int,
     out_fd: *mut c_int,

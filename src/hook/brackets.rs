@@ -14,7 +14,10 @@ use core::ptr;
 type Callback = unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int;
 
 /// Registers a descriptor; its callback goes through `trampoline`.
-pub fn add_fd(
+///
+/// # Safety
+/// The arguments are as ALooper's own function wants them.
+pub unsafe fn add_fd(
     looper: *mut ALooper,
     fd: c_int,
     ident: c_int,
@@ -36,8 +39,13 @@ pub fn add_fd(
         LOOPS_REFUSED.add_one();
     }
     let result = match name {
-        Some(name) => alooper::add_fd(looper, fd, ident, events, Some(trampoline), ptr::without_provenance_mut(name.0)),
-        None => alooper::add_fd(looper, fd, ident, events, callback, data),
+        Some(name) => {
+            let data = ptr::without_provenance_mut(name.0);
+            // SAFETY: the caller vouches for the arguments; the callback and its data are ours.
+            unsafe { alooper::add_fd(looper, fd, ident, events, Some(trampoline), data) }
+        }
+        // SAFETY: the caller vouches for the arguments.
+        None => unsafe { alooper::add_fd(looper, fd, ident, events, callback, data) },
     };
     if result == 1 {
         // The registration that this one has replaced.
@@ -51,8 +59,12 @@ pub fn add_fd(
 }
 
 /// Removes a descriptor.
-pub fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
-    let result = alooper::remove_fd(looper, fd);
+///
+/// # Safety
+/// The arguments are as ALooper's own function wants them.
+pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+    // SAFETY: the caller vouches for the arguments.
+    let result = unsafe { alooper::remove_fd(looper, fd) };
     if result >= 0 {
         while let Some(name) = records::find(looper.addr(), fd, None) {
             records::free(name);
@@ -83,7 +95,10 @@ unsafe extern "C" fn trampoline(fd: c_int, events: c_int, data: *mut c_void) -> 
 }
 
 /// Polls; what the thread does until its next poll is a dispatch.
-pub fn poll(
+///
+/// # Safety
+/// The arguments are as ALooper's own function wants them.
+pub unsafe fn poll(
     poll: Poll,
     timeout_ms: c_int,
     out_fd: *mut c_int,
@@ -91,11 +106,13 @@ pub fn poll(
     out_data: *mut *mut c_void,
 ) -> c_int {
     let Some(slot) = watched() else {
-        return alooper::poll(poll, timeout_ms, out_fd, out_events, out_data);
+        // SAFETY: the caller vouches for the arguments.
+        return unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
     };
     mark::poll_begins(slot);
     let version = slot.marks.version().current();
-    let result = alooper::poll(poll, timeout_ms, out_fd, out_events, out_data);
+    // SAFETY: the caller vouches for the arguments.
+    let result = unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
     // One poll waits first and runs callbacks then, so the last one's end is where the waiting has ended for good.
     let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version().current() != version;
     mark::poll_returns(slot, result, from_callback);
@@ -108,7 +125,7 @@ fn watched() -> Option<&'static Slot> {
     if !registry::is_open() {
         return None;
     }
-    registry::current().unwrap_or_else(|| watch())
+    registry::current().unwrap_or_else(watch)
 }
 
 #[cold]

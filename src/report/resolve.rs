@@ -80,10 +80,10 @@ impl Resolver {
     pub fn resolve(&mut self, pc: u64, is_outer: bool, text: &mut TextSpace) -> bc_frame {
         // Return addresses differ in their low bits at random.
         let number = (pc ^ pc >> 10) as usize % PLACES;
-        if let Some(place) = self.places.get(number) {
-            if (place.pc, place.is_outer, place.block) == (pc, is_outer, self.block) {
-                return place.frame;
-            }
+        let known = self.places.get(number);
+        if let Some(place) = known.filter(|known| (known.pc, known.is_outer, known.block) == (pc, is_outer, self.block))
+        {
+            return place.frame;
         }
         let frame = self.look_up(pc, is_outer, text);
         if let Some(place) = self.places.get_mut(number) {

@@ -81,7 +81,7 @@ pub struct Previous {
 }
 
 /// Runs on the thread that is asked.
-pub extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let errno = Errno::last();
     INSIDE.fetch_add(1, SeqCst);
     if !is_ours(info) {
@@ -166,7 +166,7 @@ unsafe fn follow_records(answer: &mut Answer, frame_pointer: u64, high: u64) {
     let mut lowest = answer.sp;
     // Records rise, so this ends; the bound keeps a stack full of tiny frames from holding the thread up.
     for _ in 0..4 * RECORDS {
-        if at < lowest || at % WORD != 0 || at.saturating_add(2 * WORD) > high {
+        if at < lowest || !at.is_multiple_of(WORD) || at.saturating_add(2 * WORD) > high {
             return;
         }
         // SAFETY: the two words lie between the stack pointer and `high`, aligned.

@@ -30,6 +30,7 @@ struct Entry<F> {
 
 impl<T: Copy> Callback<Option<T>> {
     /// None yet.
+    #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Callback {
             current: Lock::new(None),

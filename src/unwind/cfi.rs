@@ -33,6 +33,7 @@ pub enum Error {
 
 /// What a step leads to.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant)] // There is no heap to put the large one on.
 pub enum Step {
     /// The caller's registers.
     Caller {

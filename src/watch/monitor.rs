@@ -60,10 +60,8 @@ impl Monitor {
             let before = Ticks::now();
             let wake = self.wake_time(&outlook, before);
             bell::MONITOR.sleep(heard, wake.map(|wake| wake.since(before)));
-            if let Some(wake) = wake {
-                if Ticks::now().since(wake) > outlook.interval_ns {
-                    MONITOR_LATE.add_one();
-                }
+            if wake.is_some_and(|wake| Ticks::now().since(wake) > outlook.interval_ns) {
+                MONITOR_LATE.add_one();
             }
         }
     }

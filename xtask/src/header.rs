@@ -86,7 +86,6 @@ fn sources() -> Outcome<Vec<PathBuf>> {
             let name = line.trim_start_matches("pub ").strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';'));
             files.extend(name.map(|name| folder.join(format!("{name}.rs"))));
         }
-        files.push(index);
     }
     if files.is_empty() { Err("no source of the interface found".to_string()) } else { Ok(files) }
 }
