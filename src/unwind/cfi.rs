@@ -33,6 +33,7 @@ pub enum Error {
 
 /// What a step leads to.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "it lives for one step, and there is no heap to put registers on")]
 pub enum Step {
     /// The caller's registers.
     Caller {

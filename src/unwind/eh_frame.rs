@@ -66,7 +66,7 @@ impl Default for Entry {
 /// How long the entry at `address` is, its length field included. The 64-bit form is not used by any linker here.
 fn length(span: Span, memory: &impl Memory, address: u64) -> Result<usize, Error> {
     let length = memory.u32(address).filter(|_| span.holds(address)).ok_or(Error::Corrupt)?;
-    if length < 4 || length >= 0xffff_fff0 { Err(Error::Corrupt) } else { Ok(length as usize + 4) }
+    if (4..0xffff_fff0).contains(&length) { Ok(length as usize + 4) } else { Err(Error::Corrupt) }
 }
 
 /// Size of a value in this pointer encoding.
