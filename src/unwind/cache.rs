@@ -82,8 +82,8 @@ mod tests {
     impl Memory for Page<'_> {
         fn read(&self, address: u64, out: &mut [u8]) -> bool {
             self.0.set(self.0.get() + 1);
-            let inside = address >= 4096 && address + out.len() as u64 <= 8192;
-            out.iter_mut().zip(address..).for_each(|(byte, at)| *byte = at as u8);
+            let inside = address >= 4096 && address.checked_add(out.len() as u64).is_some_and(|end| end <= 8192);
+            out.iter_mut().enumerate().for_each(|(at, byte)| *byte = (address as u8).wrapping_add(at as u8));
             inside
         }
     }

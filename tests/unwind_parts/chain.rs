@@ -1,4 +1,5 @@
 //! The chain of C functions, compiled in several ways and loaded.
+#![allow(dead_code)] // Each test program uses a part.
 
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
@@ -7,7 +8,6 @@ use std::process::Command;
 /// What the innermost function does; the values are the C program's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(i32)]
-#[allow(dead_code)]
 pub enum Kind {
     Nanosleep,
     Read,
@@ -48,7 +48,6 @@ impl Kind {
 
 /// How the chain is compiled.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code)]
 pub enum Build {
     /// Unwind tables, no frame pointers.
     Tables,
@@ -61,7 +60,6 @@ pub enum Build {
 }
 
 /// The build id that every build is given.
-#[allow(dead_code)]
 pub const BUILD_ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
 impl Build {
@@ -95,6 +93,7 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Compiles and loads it.
     pub fn load(build: Build) -> Chain {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -102,21 +101,27 @@ impl Chain {
         Chain::open(&build.compile(&format!("chain-{}-{build:?}-{number}", std::process::id())))
     }
 
+    /// Loads it from a file.
     pub fn open(library: &std::path::Path) -> Chain {
         let path = CString::new(library.to_str().unwrap()).unwrap();
+        // SAFETY: the path is a C string; the library has no constructors of its own.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{library:?}");
         Chain { handle }
     }
 
+    /// Where one of its functions is.
     pub fn address(&self, name: &CStr) -> u64 {
+        // SAFETY: the handle is open, the name a C string.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
         assert!(!address.is_null(), "{name:?}");
         address as u64
     }
 
-    #[allow(dead_code)]
+    /// Unloads it.
     pub fn close(self) {
-        assert_eq!(unsafe { libc::dlclose(self.handle) }, 0);
+        // SAFETY: the handle is open, and whoever closes it has no thread in the library.
+        let result = unsafe { libc::dlclose(self.handle) };
+        assert_eq!(result, 0);
     }
 }

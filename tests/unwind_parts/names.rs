@@ -1,4 +1,5 @@
 //! A table of this process's modules, and the names of frames by it.
+#![allow(dead_code)] // Each test program uses a part.
 
 use blockcanary::sys::maps::OwnMaps;
 use blockcanary::sys::memory::OwnMemory;
@@ -22,14 +23,12 @@ impl Modules {
         assert_eq!((self.table.missed(), self.table.unnamed()), (0, 0));
     }
 
-    #[allow(dead_code)]
     pub fn path_of(&self, pc: u64) -> Option<String> {
         let module = self.table.find(pc)?;
         Some(self.table.path(module).to_str().unwrap().to_owned())
     }
 
     /// The functions of a stack's frames, the innermost first; `?` where there is no name.
-    #[allow(dead_code)]
     pub fn names(&self, pcs: &[u64]) -> Vec<String> {
         let memory = OwnMemory::new();
         let name = |(index, pc): (usize, &u64)| {
@@ -43,7 +42,6 @@ impl Modules {
 }
 
 /// `chain_1` to `chain_10`.
-#[allow(dead_code)]
 pub fn chain_names() -> Vec<String> {
     (1..=10).map(|number| format!("chain_{number}")).collect()
 }

@@ -26,28 +26,22 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The stack from the stack pointer on.
     pub fn stack(&self) -> &[u8] {
         &self.copy
     }
 }
 
+/// What the C program is told.
 #[repr(C)]
 struct Job {
-    kind: i32,
-    fd: i32,
-    stop: Arc<AtomicI32>,
-    mutex: *mut libc::pthread_mutex_t,
-}
-
-/// The C program's view of a job.
-#[repr(C)]
-struct CJob {
     kind: i32,
     fd: i32,
     stop: *const AtomicI32,
     mutex: *mut libc::pthread_mutex_t,
 }
 
+// SAFETY: what it points to outlives the thread: the target keeps the one and leaks the other.
 unsafe impl Send for Job {}
 
 /// A thread that runs the chain.
@@ -66,9 +60,11 @@ pub struct Target {
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Target {
+    /// Starts it and waits until it runs.
     pub fn start(chain: &Chain, kind: Kind) -> Target {
         let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         static INSTALLED: Once = Once::new();
+        // SAFETY: zeroes are a valid action, and the handler has the type that SA_SIGINFO asks for.
         INSTALLED.call_once(|| unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_signal as *const () as usize;
@@ -77,20 +73,23 @@ impl Target {
         });
         let mut pipe = [0; 2];
         let mutex = Box::leak(Box::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        // SAFETY: the descriptors are new and nobody else's; the mutex is initialized and lives for ever.
         let (read, write) = unsafe {
             assert_eq!(libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC), 0);
             assert_eq!(libc::pthread_mutex_lock(mutex), 0);
             (OwnedFd::from_raw_fd(pipe[0]), OwnedFd::from_raw_fd(pipe[1]))
         };
         let stop = Arc::new(AtomicI32::new(0));
-        let job = Job { kind: kind as i32, fd: read.as_raw_fd(), stop: stop.clone(), mutex };
+        let job = Job { kind: kind as i32, fd: read.as_raw_fd(), stop: Arc::as_ptr(&stop), mutex };
         let run = chain.address(c"chain_10");
         let (tell, told) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let job = job;
+            // SAFETY: gettid takes nothing.
             tell.send((unsafe { libc::gettid() }, own_stack())).unwrap();
-            let run: extern "C" fn(*const CJob) -> i32 = unsafe { std::mem::transmute(run as usize) };
-            run(&CJob { kind: job.kind, fd: job.fd, stop: Arc::as_ptr(&job.stop), mutex: job.mutex })
+            // SAFETY: this is the C program's type of the function of this name.
+            let run: extern "C" fn(*const Job) -> i32 = unsafe { std::mem::transmute(run as usize) };
+            run(&job)
         });
         let (tid, bounds) = told.recv().unwrap();
         Target { tid, bounds, stop, write, _read: read, mutex, thread, _alone: alone }
@@ -104,6 +103,7 @@ impl Target {
         (fields.len() == 9).then(|| (fields[0].parse().unwrap(), hex(fields[7]), hex(fields[8])))
     }
 
+    /// Waits until it waits in one of this kind's system calls.
     pub fn wait_until_blocked(&self, kind: Kind) {
         let begin = Instant::now();
         while !self.waits().is_some_and(|(call, ..)| kind.calls().contains(&call)) {
@@ -113,7 +113,6 @@ impl Target {
     }
 
     /// pc and stack pointer of the waiting thread, without a signal.
-    #[allow(dead_code)]
     pub fn where_it_waits(&self) -> (u64, u64) {
         let (_, sp, pc) = self.waits().expect("it waits");
         (pc, sp)
@@ -123,6 +122,7 @@ impl Target {
     /// signal before the answer: they would queue up.
     fn interrupt(&self) -> bool {
         ANSWER.length.store(0, Ordering::SeqCst);
+        // SAFETY: a signal with a handler.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.tid, libc::SIGRTMAX() - 3) };
         let begin = Instant::now();
         while ANSWER.length.load(Ordering::SeqCst) == 0 {
@@ -135,6 +135,7 @@ impl Target {
         true
     }
 
+    /// Registers and stack, taken by signal.
     pub fn sample(&self) -> Sample {
         assert!(self.interrupt(), "it has ended");
         // SAFETY: the handler has answered, and only this thread asks.
@@ -146,6 +147,7 @@ impl Target {
     /// Lets the chain return, and checks that all ten functions did.
     pub fn finish(self) {
         self.stop.store(1, Ordering::SeqCst);
+        // SAFETY: this thread locked the mutex; the byte is readable.
         unsafe {
             libc::pthread_mutex_unlock(self.mutex);
             assert_eq!(libc::write(self.write.as_raw_fd(), b"x".as_ptr().cast(), 1), 1);
@@ -159,6 +161,7 @@ impl Target {
 }
 
 fn own_stack() -> Span {
+    // SAFETY: the attributes are written before they are read, and given back once.
     unsafe {
         let mut attributes = MaybeUninit::uninit();
         assert_eq!(libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()), 0);
@@ -175,6 +178,7 @@ struct Answer {
     length: AtomicU32,
 }
 
+// SAFETY: the handler writes the cells before it stores `length`, the asking thread reads them after it saw that.
 unsafe impl Sync for Answer {}
 
 static ANSWER: Answer = Answer {
@@ -184,6 +188,7 @@ static ANSWER: Answer = Answer {
 };
 
 extern "C" fn on_signal(_: i32, _: *const libc::siginfo_t, context: *const libc::ucontext_t) {
+    // SAFETY: the kernel passes a valid context; the cells are this handler's until it stores `length`.
     unsafe {
         let errno = *libc::__errno_location();
         let registers = registers_of(&*context);
