@@ -7,8 +7,8 @@ use super::memory::Memory;
 /// Bytes of a block. It divides the page, so a block is readable as a whole or not at all; a binary search touches many
 /// places once, so small blocks are copied for less.
 const BLOCK: usize = 1024;
-/// How many blocks are kept: 16 KiB.
-const BLOCKS: usize = 16;
+/// How many blocks are kept: 32 KiB, which hold what a usual stack touches of its modules.
+const BLOCKS: usize = 32;
 
 /// Keeps what was read last. Made anew for each stack, because it never looks again at what it holds.
 pub struct Cached<M> {

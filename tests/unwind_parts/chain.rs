@@ -72,7 +72,7 @@ impl Build {
             Build::NoHeader => &["-fno-omit-frame-pointer", "-Wl,--no-eh-frame-hdr"],
         };
         let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
-        let status = Command::new("cc")
+        let status = Command::new(std::env::var("CC").unwrap_or("cc".to_owned()))
             .args(["-O2", "-shared", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Wl,-soname,libchain.so"])
             .arg(format!("-Wl,--build-id=0x{BUILD_ID}"))
             .args(flags)
