@@ -240,7 +240,7 @@ fn random_registers_are_harmless() {
     };
     let code: Vec<Span> = modules.table.all().iter().map(|module| module.code).collect();
     let mut deep = 0;
-    for _ in 0..20_000 {
+    for case in 0..20_000 {
         let mut value = || match random() % 4 {
             0 => random(),
             1 => sample.registers.sp.wrapping_add(random() % 65_536),
@@ -251,10 +251,14 @@ fn random_registers_are_harmless() {
         (0..33).for_each(|number| registers.set(number, value()));
         let within = code[random() as usize % code.len()];
         registers.pc = within.start + random() % (within.end - within.start);
+        // Now and then everything is right but what a call doesn't preserve, so that some walks get somewhere.
+        if case % 64 == 0 {
+            (registers.pc, registers.sp) = (sample.registers.pc, sample.registers.sp);
+        }
         let memory = Copied { base: sample.registers.sp, bytes: sample.stack(), rest: OwnMemory::new() };
-        deep += (walked_depth(&modules, &memory, &registers, sample.bounds) > 2) as u32;
+        deep += (walked_depth(&modules, &memory, &registers, sample.bounds) > 1) as u32;
     }
-    assert!(deep > 20, "some must get somewhere, {deep} did");
+    assert!(deep > 300, "some must get somewhere, {deep} did");
     target.finish();
 }
 

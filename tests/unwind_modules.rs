@@ -216,7 +216,9 @@ fn a_library_may_vanish_while_it_is_read() {
                 None => nameless += 1,
             }
             let stack = [1_u64; 32];
-            let registers = Registers::new(pc, stack.as_ptr() as u64);
+            let mut registers = Registers::new(pc, 0);
+            (0..33).for_each(|number| registers.set(number, 1));
+            (registers.pc, registers.sp) = (pc, stack.as_ptr() as u64);
             steps += stepper.step(&registers, &image, &memory, pc).is_ok() as u32;
         }
         enough.store(true, Ordering::SeqCst);

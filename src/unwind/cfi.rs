@@ -176,3 +176,7 @@ impl<M: Memory> Frame<'_, '_, M> {
         expression::evaluate(bytes.slice(), self.cie.encoding(), self.registers, self.memory, first)
     }
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+#[path = "cfi_tests.rs"]
+mod tests;

@@ -118,6 +118,6 @@ fn rises(callee: &Registers, caller: &Registers, interrupted: bool, reach: Span)
     (caller.sp > callee.sp || leaf) && caller.sp <= reach.end
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_pointer_width = "64"))]
 #[path = "walk_tests.rs"]
 mod tests;
