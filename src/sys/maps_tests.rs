@@ -59,7 +59,7 @@ fn random_text_is_harmless() {
     let alphabet = b"0123456789abcdef- :rwxp/[]\n";
     let mut parsed = 0;
     for case in 0..100_000_u32 {
-        let mut text = [0_u8; 96];
+        let mut text = [0_u8; 98];
         let model =
             b"7f12a0000000-7f12a0021000 r-xp 00001000 fd:02 131842    /usr/lib/a b.so (deleted)\n1-2 r--p 0 0:0 0";
         text[..model.len()].copy_from_slice(model);
@@ -68,7 +68,7 @@ fn random_text_is_harmless() {
             seed ^= seed >> 7;
             seed ^= seed << 17;
             let byte = if seed & 1 == 0 { alphabet[(seed >> 8) as usize % alphabet.len()] } else { (seed >> 16) as u8 };
-            text[(seed >> 32) as usize % 96] = byte;
+            text[(seed >> 32) as usize % 98] = byte;
         }
         let mut buffer = [0; 64];
         let mut lines = Lines::new(text.as_slice(), &mut buffer[..1 + case as usize % 64]);

@@ -7,8 +7,8 @@ use super::memory::Memory;
 /// Bytes of a block. It divides the page, so a block is readable as a whole or not at all; a binary search touches many
 /// places once, so small blocks are copied for less.
 const BLOCK: usize = 1024;
-/// How many blocks are kept: 16 KiB.
-const BLOCKS: usize = 16;
+/// How many blocks are kept: 32 KiB, which hold what a usual stack touches of its modules.
+const BLOCKS: usize = 32;
 
 /// Keeps what was read last. Made anew for each stack, because it never looks again at what it holds.
 pub struct Cached<M> {
@@ -82,8 +82,8 @@ mod tests {
     impl Memory for Page<'_> {
         fn read(&self, address: u64, out: &mut [u8]) -> bool {
             self.0.set(self.0.get() + 1);
-            let inside = address >= 4096 && address + out.len() as u64 <= 8192;
-            out.iter_mut().zip(address..).for_each(|(byte, at)| *byte = at as u8);
+            let inside = address >= 4096 && address.checked_add(out.len() as u64).is_some_and(|end| end <= 8192);
+            out.iter_mut().enumerate().for_each(|(at, byte)| *byte = (address as u8).wrapping_add(at as u8));
             inside
         }
     }

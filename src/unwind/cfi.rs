@@ -33,7 +33,7 @@ pub enum Error {
 
 /// What a step leads to.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::large_enum_variant)] // There is no heap to put the large one on.
+#[expect(clippy::large_enum_variant, reason = "it lives for one step, and there is no heap to put registers on")]
 pub enum Step {
     /// The caller's registers.
     Caller {
@@ -176,3 +176,7 @@ impl<M: Memory> Frame<'_, '_, M> {
         expression::evaluate(bytes.slice(), self.cie.encoding(), self.registers, self.memory, first)
     }
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+#[path = "cfi_tests.rs"]
+mod tests;

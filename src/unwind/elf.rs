@@ -185,6 +185,6 @@ fn build_id(memory: &impl Memory, notes: Span) -> Option<([u8; BUILD_ID], usize)
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_pointer_width = "64"))]
 #[path = "elf_tests.rs"]
 mod tests;

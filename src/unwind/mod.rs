@@ -10,6 +10,7 @@ pub mod eh_frame;
 pub mod elf;
 mod expression;
 pub mod fp;
+mod heads;
 pub mod memory;
 pub mod modules;
 pub mod registers;

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 
 use super::dynamic::Dynamic;
 use super::elf::{Image, Span};
+use super::heads::{Head, Heads, Seen};
 use super::memory::Memory;
 use super::symbols::{self, Function};
 use crate::sys::errno::Errno;
@@ -172,12 +173,10 @@ impl<'m> ModuleTable<'m> {
     /// Puts a module in its place: the last one, unless the maps were not sorted.
     fn push(&mut self, module: Module) {
         let at = self.all().partition_point(|other| other.code.start <= module.code.start);
-        match self.slots.get_mut(at..=self.count) {
+        match self.slots.get_mut(..=self.count) {
             Some(slots) => {
-                slots.rotate_right(1);
-                if let Some(first) = slots.first_mut() {
-                    *first = module;
-                }
+                let mut moved = module;
+                slots.iter_mut().skip(at).for_each(|slot| core::mem::swap(slot, &mut moved));
                 self.count += 1;
             }
             None => self.missed += 1,
@@ -219,62 +218,4 @@ impl<'m> ModuleTable<'m> {
         self.used = at + string.len() + 1;
         at
     }
-}
-
-/// A sum over lines (FNV-1a).
-struct Seen(u64);
-
-impl Seen {
-    fn new() -> Seen {
-        Seen(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        // A newline behind each line keeps "ab", "c" apart from "a", "bc".
-        for byte in bytes.iter().chain(b"\n") {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-}
-
-/// A mapping that may begin with an ELF header.
-#[derive(Clone, Copy, Debug, Default)]
-struct Head {
-    start: u64,
-    offset: u64,
-    file: (u64, u64),
-    path: u64,
-}
-
-/// The last readable mappings: the headers of a library come some mappings before its code.
-#[derive(Default)]
-struct Heads {
-    last: [Head; 8],
-}
-
-impl Heads {
-    fn add(&mut self, mapping: &Mapping) {
-        // Code is remembered though it can't be read, to be found by the code itself.
-        if (mapping.readable || mapping.executable) && !mapping.path.is_empty() {
-            self.last.rotate_right(1);
-            let [first, ..] = &mut self.last;
-            *first = Head { start: mapping.start, offset: mapping.offset, file: mapping.file, path: path(mapping) };
-        }
-    }
-
-    /// Mappings of this one's file, the nearest first, beginning with itself.
-    fn of(&self, mapping: &Mapping) -> impl Iterator<Item = Head> {
-        let (file, path) = (mapping.file, path(mapping));
-        let at_most = mapping.start;
-        let path_is_empty = mapping.path.is_empty();
-        self.last.into_iter().filter(move |head| {
-            !path_is_empty && head.start <= at_most && head.start != 0 && head.file == file && head.path == path
-        })
-    }
-}
-
-fn path(mapping: &Mapping) -> u64 {
-    let mut seen = Seen::new();
-    seen.add(mapping.path);
-    seen.0
 }

@@ -6,8 +6,8 @@ use super::memory::Memory;
 
 const WIDE: bool = size_of::<usize>() == 8;
 const SYMBOL: usize = if WIDE { 24 } else { 16 };
-/// Symbols that are read at once, in a piece of about a page.
-const CHUNK: usize = 170;
+/// Symbols that are read at once, in a piece of about two pages.
+const CHUNK: usize = 340;
 /// So much of two names of one function is compared.
 const COMPARED: usize = 64;
 

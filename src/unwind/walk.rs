@@ -117,3 +117,7 @@ fn rises(callee: &Registers, caller: &Registers, interrupted: bool, reach: Span)
     let leaf = arch::LINK.is_some() && interrupted && caller.sp == callee.sp && caller.pc != callee.pc;
     (caller.sp > callee.sp || leaf) && caller.sp <= reach.end
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+#[path = "walk_tests.rs"]
+mod tests;

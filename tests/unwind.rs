@@ -1,0 +1,270 @@
+//! Stacks of real threads that block in the C library, walked through a table of this process's real modules.
+
+#[path = "unwind_parts/chain.rs"]
+mod chain;
+#[path = "unwind_parts/names.rs"]
+mod names;
+#[path = "unwind_parts/target.rs"]
+mod target;
+
+use blockcanary::sys::memory::OwnMemory;
+use blockcanary::unwind::cache::Cached;
+use blockcanary::unwind::elf::Span;
+use blockcanary::unwind::memory::{Copied, Memory};
+use blockcanary::unwind::registers::Registers;
+use blockcanary::unwind::walk::{Stack, walk};
+
+use chain::{Build, Chain, Kind};
+use names::{Modules, chain_names};
+use target::{Sample, Target};
+
+const BLOCKING: [Kind; 4] = [Kind::Nanosleep, Kind::Read, Kind::Mutex, Kind::Poll];
+
+struct Walked {
+    names: Vec<String>,
+    pcs: Vec<u64>,
+    truncated: bool,
+    approximate: bool,
+    frames_cut: u32,
+}
+
+fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds: Span, depth: usize) -> Walked {
+    let mut pcs = vec![0; depth];
+    let mut stack = Stack::new(&mut pcs);
+    walk(registers, memory, &modules.table, bounds, &mut stack);
+    Walked {
+        names: modules.names(stack.pcs()),
+        pcs: stack.pcs().to_vec(),
+        truncated: stack.truncated,
+        approximate: stack.approximate,
+        frames_cut: stack.frames_cut,
+    }
+}
+
+fn sampled(modules: &Modules, sample: &Sample, depth: usize) -> Walked {
+    let memory = Copied { base: sample.registers.sp, bytes: sample.stack(), rest: Cached::new(OwnMemory::new()) };
+    walked(modules, &memory, &sample.registers, sample.bounds, depth)
+}
+
+/// `first` and after it all ten, innermost first, without a hole.
+fn assert_whole(walked: &Walked, first: &str, what: &str) {
+    let names = &walked.names;
+    let at = names.iter().position(|name| name == first);
+    let at = at.unwrap_or_else(|| panic!("{what}: no {first} in {names:?}"));
+    assert!(at <= 2, "{what}: too much above {first} in {names:?}");
+    assert_eq!(names.get(at + 1..at + 11), Some(chain_names().as_slice()), "{what}: {names:?}");
+    assert!(!walked.truncated, "{what}: the root was not reached: {names:?}");
+}
+
+fn each_blocked(build: Build, check: impl Fn(&Modules, &Target, Kind, &str)) {
+    let chain = Chain::load(build);
+    let modules = Modules::new();
+    for kind in BLOCKING {
+        let target = Target::start(&chain, kind);
+        target.wait_until_blocked(kind);
+        check(&modules, &target, kind, &format!("{build:?} {kind:?}"));
+        target.finish();
+    }
+}
+
+#[test]
+fn blocked_in_the_c_library_without_frame_pointers() {
+    each_blocked(Build::Tables, |modules, target, kind, what| {
+        let walked = sampled(modules, &target.sample(), 128);
+        assert_whole(&walked, kind.function(), what);
+        assert!(!walked.approximate, "{what}");
+    });
+}
+
+#[test]
+fn blocked_in_the_c_library_with_frame_pointers() {
+    each_blocked(Build::FramePointers, |modules, target, kind, what| {
+        let walked = sampled(modules, &target.sample(), 128);
+        assert_whole(&walked, kind.function(), what);
+        assert!(!walked.approximate, "{what}");
+    });
+}
+
+#[test]
+fn code_without_tables_is_walked_by_frame_pointer_and_says_so() {
+    for build in [Build::NoTables, Build::NoHeader] {
+        each_blocked(build, |modules, target, kind, what| {
+            let walked = sampled(modules, &target.sample(), 128);
+            assert_whole(&walked, kind.function(), what);
+            assert!(walked.approximate, "{what}");
+        });
+    }
+}
+
+#[test]
+fn stack_pointer_and_pc_are_enough_without_frame_pointers() {
+    each_blocked(Build::Tables, |modules, target, kind, what| {
+        let (pc, sp) = target.where_it_waits();
+        let memory = Cached::new(OwnMemory::new());
+        let walked = walked(modules, &memory, &Registers::new(pc, sp), target.bounds, 128);
+        assert_whole(&walked, kind.function(), what);
+        assert!(!walked.approximate, "{what}");
+    });
+}
+
+#[test]
+fn an_unknown_frame_pointer_ends_the_stack() {
+    let chain = Chain::load(Build::FramePointers);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Read);
+    target.wait_until_blocked(Kind::Read);
+    let (pc, sp) = target.where_it_waits();
+    let memory = Cached::new(OwnMemory::new());
+    let walked = walked(&modules, &memory, &Registers::new(pc, sp), target.bounds, 128);
+    assert_eq!(walked.names[..2], ["read", "chain_1"]);
+    assert!(walked.truncated);
+    target.finish();
+}
+
+#[test]
+fn interrupted_in_the_vdso() {
+    let chain = Chain::load(Build::Tables);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Clock);
+    let in_vdso = |sample: &Sample| modules.path_of(sample.registers.pc).as_deref() == Some("[vdso]");
+    let sample = (0..10_000).map(|_| target.sample()).find(in_vdso).expect("it does little else than run in the vdso");
+    let walked = sampled(&modules, &sample, 128);
+    let first = walked.names.iter().position(|name| name == "chain_1").expect("chain_1");
+    assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()), "{:?}", walked.names);
+    assert!(walked.names[..first].contains(&"clock_gettime".to_owned()), "{:?}", walked.names);
+    assert!(!walked.truncated && !walked.approximate);
+    target.finish();
+}
+
+#[test]
+fn interrupted_in_its_own_code() {
+    for build in [Build::Tables, Build::FramePointers, Build::NoTables] {
+        let chain = Chain::load(build);
+        let modules = Modules::new();
+        let target = Target::start(&chain, Kind::Spin);
+        let in_chain = |sample: &Sample| modules.names(&[sample.registers.pc]) == ["chain_1"];
+        let sample = (0..10_000).map(|_| target.sample()).find(in_chain).expect("it does little else than spin");
+        let walked = sampled(&modules, &sample, 128);
+        assert_eq!(walked.names.get(..10), Some(chain_names().as_slice()), "{build:?}: {:?}", walked.names);
+        assert!(!walked.truncated, "{build:?}");
+        target.finish();
+    }
+}
+
+#[test]
+fn through_a_signal_handler() {
+    let chain = Chain::load(Build::Tables);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Handler);
+    target.wait_until_blocked(Kind::Read);
+    let walked = sampled(&modules, &target.sample(), 128);
+    assert_eq!(walked.names[..2], ["read", "chain_handler"], "{:?}", walked.names);
+    let first = walked.names.iter().position(|name| name == "chain_1").expect("chain_1");
+    assert!((3..=7).contains(&first), "{:?}", walked.names);
+    assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()));
+    assert!(!walked.truncated && !walked.approximate);
+    target.finish();
+}
+
+#[test]
+fn frames_beyond_the_depth_are_counted() {
+    let chain = Chain::load(Build::Tables);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Read);
+    target.wait_until_blocked(Kind::Read);
+    let sample = target.sample();
+    let (whole, cut) = (sampled(&modules, &sample, 128), sampled(&modules, &sample, 5));
+    assert_eq!(cut.pcs, whole.pcs[..5]);
+    assert_eq!(cut.frames_cut as usize, whole.pcs.len() - 5);
+    assert!(cut.truncated && !whole.truncated && whole.frames_cut == 0);
+    let none = sampled(&modules, &sample, 0);
+    assert!(none.truncated && none.pcs.is_empty() && none.frames_cut as usize == whole.pcs.len());
+    target.finish();
+}
+
+/// Changes some of the bytes outside the stack: one in sixteen to one in two thousand, as the seed says.
+struct Corrupted<M> {
+    memory: M,
+    keep: Span,
+    seed: u64,
+}
+
+impl<M: Memory> Memory for Corrupted<M> {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        let read = self.memory.read(address, out);
+        for (index, byte) in out.iter_mut().enumerate() {
+            let at = address.wrapping_add(index as u64);
+            let mixed = (at ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            if mixed >> (60 - self.seed % 8) == 0 && !self.keep.holds(at) {
+                *byte ^= (mixed >> 32) as u8;
+            }
+        }
+        read
+    }
+}
+
+#[test]
+fn corrupt_tables_are_harmless() {
+    let chain = Chain::load(Build::Tables);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Read);
+    target.wait_until_blocked(Kind::Read);
+    let sample = target.sample();
+    let whole = sampled(&modules, &sample, 128).pcs.len();
+    let (mut deepest, mut shorter) = (0, 0);
+    for seed in 1..=3000 {
+        let rest = Cached::new(OwnMemory::new());
+        let memory = Copied { base: sample.registers.sp, bytes: sample.stack(), rest };
+        let memory = Corrupted { memory, keep: sample.bounds, seed };
+        let walked = walked(&modules, &memory, &sample.registers, sample.bounds, 128);
+        deepest = deepest.max(walked.pcs.len());
+        shorter += (walked.pcs.len() < whole) as u32;
+    }
+    assert!(deepest > 2 && shorter > 100, "the corruption must be met on the way: {deepest} {shorter}");
+    target.finish();
+}
+
+#[test]
+fn random_registers_are_harmless() {
+    let chain = Chain::load(Build::NoTables);
+    let modules = Modules::new();
+    let target = Target::start(&chain, Kind::Read);
+    target.wait_until_blocked(Kind::Read);
+    let sample = target.sample();
+    let mut seed = 88_172_645_463_325_252_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    let code: Vec<Span> = modules.table.all().iter().map(|module| module.code).collect();
+    let mut deep = 0;
+    for case in 0..20_000 {
+        let mut value = || match random() % 4 {
+            0 => random(),
+            1 => sample.registers.sp.wrapping_add(random() % 65_536),
+            2 => sample.registers.sp.wrapping_add(random() % 512 * 8),
+            _ => random() % 4096,
+        };
+        let mut registers = Registers::new(0, value());
+        (0..33).for_each(|number| registers.set(number, value()));
+        let within = code[random() as usize % code.len()];
+        registers.pc = within.start + random() % (within.end - within.start);
+        // Now and then everything is right but what a call doesn't preserve, so that some walks get somewhere.
+        if case % 64 == 0 {
+            (registers.pc, registers.sp) = (sample.registers.pc, sample.registers.sp);
+        }
+        let memory = Copied { base: sample.registers.sp, bytes: sample.stack(), rest: OwnMemory::new() };
+        deep += (walked_depth(&modules, &memory, &registers, sample.bounds) > 1) as u32;
+    }
+    assert!(deep > 300, "some must get somewhere, {deep} did");
+    target.finish();
+}
+
+fn walked_depth(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds: Span) -> usize {
+    let mut pcs = [0; 64];
+    let mut stack = Stack::new(&mut pcs);
+    walk(registers, memory, &modules.table, bounds, &mut stack);
+    stack.pcs().len()
+}
