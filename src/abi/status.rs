@@ -26,6 +26,13 @@ pub enum bc_status {
     BC_ERROR_TIMEOUT = 9,
 }
 
+/// A `bc_status` that a caller passes, who may pass any number.
+///
+/// cbindgen:ignore
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct bc_status_value(pub u32);
+
 /// A switch of the configuration.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What version this is, and what its codes say.
 
-use crate::abi::bc_status;
+use crate::abi::bc_status_value;
 use core::ffi::{CStr, c_char};
 
 /// The library's version, for example "0.1.0".
@@ -18,8 +18,8 @@ pub extern "C" fn bc_version() -> *const c_char {
 /// Units: none. Ownership: a constant of the library's. Threads: any, before install too.
 /// Async-signal-safe: yes.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_status_str(status: bc_status) -> *const c_char {
-    words(status as u32).as_ptr()
+pub extern "C" fn bc_status_str(status: bc_status_value) -> *const c_char {
+    words(status.0).as_ptr()
 }
 
 // A caller may pass any number, so what arrives is looked at as one.

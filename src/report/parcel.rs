@@ -81,6 +81,9 @@ impl Parcel {
                 *place = tick;
                 self.tick_count += 1;
             }
+            if !sample.is_listed {
+                continue;
+            }
             let Some(place) = self.samples.get_mut(self.sample_count) else { break };
             if number % stride != 0 || pcs.len() > rest.len() {
                 SAMPLES_LOST.add_one();

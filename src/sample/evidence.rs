@@ -17,6 +17,8 @@ pub const FEWEST: u32 = 4;
 pub struct Sample {
     /// When.
     pub at: Ticks,
+    /// It belongs to the block's samples; otherwise it is there for the CPU load alone.
+    pub is_listed: bool,
     /// How it was taken.
     pub method: bc_sample_method,
     /// State letter, 0 unknown.
@@ -39,6 +41,7 @@ impl Sample {
     /// No stack.
     pub const EMPTY: Sample = Sample {
         at: Ticks(0),
+        is_listed: true,
         method: bc_sample_method::BC_SAMPLE_NO_STACK,
         thread_state: 0,
         truncated: false,

@@ -109,6 +109,7 @@ impl Sampler {
     pub fn sample(&mut self, subject: &mut Subject) -> Taken {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
+        sample.is_listed = self.stacks;
         let mut text = [0; 512];
         if let Some(files) = subject.files {
             let stat = files.stat.read(&mut text).ok().and_then(ThreadStat::parse);

@@ -103,7 +103,7 @@ static void content(void) {
 static void names_the_function(void) {
   bc_config config = config_of(60);
   config.sample_interval_ms = 10;
-  blocks_expect("guilty_spin", 3);
+  blocks_expect("guilty_spin", 5);
   install_and_start(&config);
   late(watched("named"), 1, 400);
   flush();

@@ -63,7 +63,7 @@ static void counted(void) {
       thread = tid;
       markers++;
       CHECK(markers <= 3, "%u markers", markers);
-    } else if (tid == thread) {
+    } else if (tid == thread && strstr(line, " resumed>") == NULL) {
       between[markers]++;
       if (markers == 1) {
         fprintf(stderr, "while dispatching: %s", line);
