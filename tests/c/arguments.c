@@ -91,7 +91,6 @@ static void ranges(void) {
   RANGE(sample_capacity, 16, 65536, 1, 15, 65537, UINT32_MAX);
   RANGE(report_formats, 1, 3, 4, 5, UINT32_MAX);
   RANGE(max_reports, 1, 100000, 100001, UINT32_MAX);
-  RANGE(max_report_bytes, 65536, UINT64_MAX / 2, 1, 65535);
   RANGE(signal_number, (uint64_t)SIGRTMIN, (uint64_t)SIGRTMAX, 1, SIGSEGV, (uint64_t)SIGRTMIN - 1,
         (uint64_t)SIGRTMAX + 1, INT_MAX, (uint64_t)-1);
 }
