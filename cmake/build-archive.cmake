@@ -12,6 +12,8 @@ function(run)
   endif()
 endfunction()
 
+# make's job server is not handed down to here, which cargo would complain about.
+unset(ENV{MAKEFLAGS})
 separate_arguments(arguments UNIX_COMMAND "${CARGO_ARGS}")
 run("${CARGO}" build --quiet --release --lib --package blockcanary --manifest-path "${MANIFEST}"
   --target "${TRIPLE}" --target-dir "${TARGET_DIR}" ${arguments})

@@ -1,7 +1,13 @@
 /* Any loop of any thread can be watched; here it is a plain one, and its third round blocks. */
 #include <blockcanary.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <time.h>
+
+static void compute_ms(long ms) {
+  clock_t end = clock() + ms * CLOCKS_PER_SEC / 1000;
+  while (clock() < end) {
+  }
+}
 
 static void on_block(const bc_block *block, void *user_data) {
   (void)user_data;
@@ -28,7 +34,7 @@ int main(void) {
   bc_loop_watch("main loop", &loop);
   for (unsigned round = 1; round <= 5; round++) {
     bc_dispatch_begin(loop, "round", round);
-    usleep(round == 3 ? 300000 : 10000);
+    compute_ms(round == 3 ? 300 : 10);
     bc_dispatch_end(loop);
   }
   bc_flush(1000);

@@ -5,36 +5,59 @@
 #include "check.h"
 #include "support/blocks.h"
 
+/* 360 ms, no 100 of which are without a mark; gives the longest time that was. */
+static uint64_t making_progress(bc_loop *loop) {
+  uint64_t longest = 0, mark = now_ns();
+  bc_dispatch_begin(loop, "outer", 1);
+  for (unsigned i = 0; i < 12; i++) {
+    spin_ms(30);
+    if (i % 2 == 0) {
+      bc_dispatch_begin(loop, "inner", 2);
+    } else {
+      bc_dispatch_end(loop);
+    }
+    uint64_t now = now_ns();
+    longest = now - mark > longest ? now - mark : longest;
+    mark = now;
+  }
+  bc_dispatch_end(loop);
+  return longest;
+}
+
 /* An inner dispatch tells that the outer one makes progress. */
 static void progress(void) {
   bc_config config = config_of(100);
   install_and_start(&config);
   bc_loop *loop = watched("nested");
-  bc_dispatch_begin(loop, "outer", 1);
-  for (unsigned i = 0; i < 6; i++) {
-    spin_ms(30);
-    blocking_dispatch(loop, "inner", 2, 30);
+  uint64_t longest = UINT64_MAX;
+  unsigned before = 0;
+  for (unsigned tries = 0; longest > 90000000; tries++) { /* on a machine that is too busy even short ones are late */
+    CHECK(tries < 50, "this machine is too busy");
+    before = blocks_in(BC_BLOCK_ENDED);
+    longest = making_progress(loop);
+    flush();
   }
-  bc_dispatch_end(loop);
-  flush();
-  CHECK(blocks_told() == 0, "%u blocks of a dispatch that makes progress", blocks_told());
+  CHECK(blocks_in(BC_BLOCK_ENDED) == before, "%u blocks of a dispatch that makes progress",
+        blocks_in(BC_BLOCK_ENDED) - before);
 
   /* The stretch that is late names the innermost dispatch that is open in it. */
   bc_dispatch_begin(loop, "outer", 3);
   blocking_dispatch(loop, "late inner", 4, 150);
   bc_dispatch_end(loop);
   flush();
-  CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 4) == 1, "%u blocks", blocks_tagged(BC_BLOCK_ENDED, 4));
   CHECK(strcmp(blocks_get(BC_BLOCK_ENDED, 4)->what, "late inner") == 0, "%s", blocks_get(BC_BLOCK_ENDED, 4)->what);
 
   bc_dispatch_begin(loop, "late outer", 5);
   blocking_dispatch(loop, "inner", 6, 10);
+  uint64_t inner_ended = now_ns();
   spin_ms(150);
+  uint64_t most = now_ns() - inner_ended;
   bc_dispatch_end(loop);
   flush();
-  CHECK(blocks_in(BC_BLOCK_ENDED) == 2, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 5) == 1, "%u blocks", blocks_tagged(BC_BLOCK_ENDED, 5));
   const struct told *outer = blocks_get(BC_BLOCK_ENDED, 5);
-  CHECK(strcmp(outer->what, "late outer") == 0 && outer->wall_ns < 190000000, "%s, %llu ns", outer->what,
+  CHECK(strcmp(outer->what, "late outer") == 0 && outer->wall_ns < most + 2000000, "%s, %llu ns", outer->what,
         (unsigned long long)outer->wall_ns);
   CHECK_OK(bc_uninstall());
 }
@@ -119,22 +142,23 @@ static void names(void) {
 static void samples(void) {
   bc_config config = config_of(100);
   config.sample_interval_ms = 50;
-  blocks_expect("spin_ms", 3);
+  blocks_expect("spin_ms", 4); /* behind the vDSO, clock_gettime and now_ns */
   install_and_start(&config);
   blocking_dispatch(watched("sampled"), "late", 1, 520);
   flush();
   const struct told *ended = blocks_get(BC_BLOCK_ENDED, 1);
-  CHECK(ended->samples >= 9 && ended->samples <= 11, "%u samples of 520 ms at 50", ended->samples);
-  CHECK(ended->samples_naming * 10 >= ended->samples * 9, "%u of %u samples name spin_ms", ended->samples_naming,
-        ended->samples);
+  unsigned due = (unsigned)(ended->wall_ns / 50000000);
+  CHECK(ended->samples + 1 >= due && ended->samples <= due + 1, "%u samples, not about %u", ended->samples, due);
+  CHECK(ended->samples_naming * 10 >= ended->samples_with_stack * 9, "%u of %u stacks name spin_ms",
+        ended->samples_naming, ended->samples_with_stack);
   CHECK_OK(bc_uninstall());
 
   config.sampling_method = BC_SAMPLING_OFF;
   install_and_start(&config);
   blocking_dispatch(watched("not sampled"), "late", 2, 200);
   flush();
-  CHECK(blocks_tagged(BC_BLOCK_ENDED, 2) == 1 && blocks_get(BC_BLOCK_ENDED, 2)->samples == 0, "%u samples",
-        blocks_get(BC_BLOCK_ENDED, 2)->samples);
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 2) == 1 && blocks_get(BC_BLOCK_ENDED, 2)->samples_with_stack == 0,
+        "%u stacks", blocks_get(BC_BLOCK_ENDED, 2)->samples_with_stack);
   CHECK(health().signals_sent == 0, "%d signals", (int)health().signals_sent);
   CHECK_OK(bc_uninstall());
 }

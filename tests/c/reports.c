@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -13,11 +14,17 @@
 
 static char text[1024 * 1024];
 
-/* Blocks in a function of its own, whose name the report must give. */
+/* Blocks in a function of its own, whose name the report must give, though the innermost frames are the C library's and
+   the vDSO's. It takes so much time of the processor, and as long as that lasts. */
 __attribute__((noinline)) void guilty_spin(unsigned ms) {
-  uint64_t until = now_ns() + ms * 1000000ull;
-  while (now_ns() < until) {
-  }
+  uint64_t begin = now_ns();
+  clock_t until = clock() + (clock_t)ms * (CLOCKS_PER_SEC / 1000);
+  struct timespec time;
+  do {
+    for (unsigned i = 0; i < 10000; i++) {
+      clock_gettime(CLOCK_MONOTONIC, &time);
+    }
+  } while (clock() < until || now_ns() < begin + ms * 1000000ull);
 }
 
 static void late(bc_loop *loop, uint64_t tag, unsigned ms) {
@@ -58,7 +65,9 @@ static void content(void) {
   config.version_name = "1.2.3 \"quoted\"";
   install_and_start(&config);
   bc_loop *loop = watched("reported \\ loop");
+  uint64_t begin = now_ns();
   late(loop, 0xabc, 200);
+  double took_ms = (double)(now_ns() - begin) / 1e6;
   flush();
   const struct told *ended = blocks_get(BC_BLOCK_ENDED, 0xabc);
   check_name(ended->path, ended->id);
@@ -83,7 +92,7 @@ static void content(void) {
             json_is(text, "threshold_ms", "60"),
         "a member of %s is wrong", path);
   const char *wall = json_member(text, "wall_ms");
-  CHECK(wall != NULL && strtod(wall, NULL) >= 200 && strtod(wall, NULL) < 300, "wall_ms %.20s", wall ? wall : "missing");
+  CHECK(wall != NULL && strtod(wall, NULL) >= 200 && strtod(wall, NULL) <= took_ms + 2, "wall_ms %.20s", wall ? wall : "missing");
   const char *hot = json_member(text, "hot_stacks");
   CHECK(hot != NULL && strstr(hot, "guilty_spin") != NULL, "no guilty_spin in hot_stacks of %s", path);
   const char *const members[] = {"loop", "what", "start_unix_ms", "cpu_ms", "cpu_uncertainty_ms", "run_queue_wait_ms",
@@ -103,14 +112,14 @@ static void content(void) {
 static void names_the_function(void) {
   bc_config config = config_of(60);
   config.sample_interval_ms = 10;
-  blocks_expect("guilty_spin", 5);
+  blocks_expect("guilty_spin", 4); /* behind the vDSO, clock_gettime and at times clock */
   install_and_start(&config);
   late(watched("named"), 1, 400);
   flush();
   const struct told *ended = blocks_get(BC_BLOCK_ENDED, 1);
-  CHECK(ended->samples >= 30, "%u samples", ended->samples);
-  CHECK(ended->samples_naming * 20 >= ended->samples * 19, "%u of %u samples name it", ended->samples_naming,
-        ended->samples);
+  CHECK(ended->samples_with_stack >= 20, "%u of %u samples have frames", ended->samples_with_stack, ended->samples);
+  CHECK(ended->samples_naming * 20 >= ended->samples_with_stack * 19, "%u of %u stacks name it", ended->samples_naming,
+        ended->samples_with_stack);
   CHECK_OK(bc_uninstall());
 }
 

@@ -41,8 +41,10 @@ void blocks_listener(const bc_block *block, void *user_data) {
   copy(entry->what, sizeof entry->what, block->what);
   copy(entry->path, sizeof entry->path, block->report_path);
   const char *at = (const char *)block->samples;
-  for (size_t i = 0; expected_symbol != NULL && i < block->sample_count; i++, at += block->sample_size) {
-    entry->samples_naming += names(block, (const bc_sample *)(const void *)at);
+  for (size_t i = 0; i < block->sample_count; i++, at += block->sample_size) {
+    const bc_sample *sample = (const bc_sample *)(const void *)at;
+    entry->samples_with_stack += sample->frame_count > 0;
+    entry->samples_naming += expected_symbol != NULL && names(block, sample);
   }
   atomic_store(&told_count, n + 1);
 }
@@ -91,6 +93,7 @@ bc_config config_of(uint32_t threshold_ms) {
   bc_config config;
   bc_config_init(&config, sizeof config);
   config.block_threshold_ms = threshold_ms;
+  config.merge_window_s = BC_MERGE_OFF; /* every block has a file of its own */
   return config;
 }
 

@@ -13,6 +13,8 @@ struct told {
   bc_block_state state;
   int32_t tid;
   unsigned samples;
+  /* Samples with frames: on a busy machine a thread may not answer in time. */
+  unsigned samples_with_stack;
   /* Samples with `blocks_expect`'s function among the first frames. */
   unsigned samples_naming;
   char loop_name[64];
@@ -32,7 +34,7 @@ unsigned blocks_tagged(bc_block_state state, uint64_t tag);
 const struct told *blocks_at(unsigned n);
 const struct told *blocks_get(bc_block_state state, uint64_t tag);
 
-/* A default configuration, as bc_config_init makes it. */
+/* A default configuration but for these: a threshold, and no merging. */
 bc_config config_of(uint32_t threshold_ms);
 /* Installs with the recording listener, and starts. */
 void install_and_start(const bc_config *config);
