@@ -1,7 +1,7 @@
 //! The library's account of itself.
 
 use crate::abi::bc_health;
-use crate::sample::sampler::{SIGNAL_AVAILABLE, SIGNAL_TAKEN_OVER};
+use crate::sample::sampler::{SIGNAL_AVAILABLE, SIGNAL_FREE_AVAILABLE, SIGNAL_TAKEN_OVER};
 use crate::sys::counters::*;
 use crate::watch::registry;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -26,15 +26,15 @@ pub fn health() -> bc_health {
         samples_lost: SAMPLES_LOST.get(),
         samples_unanswered: SAMPLES_UNANSWERED.get(),
         signals_sent: SIGNALS_SENT.get(),
-        waits_cut: 0,
+        waits_cut: WAITS_CUT.get(),
         reports_written: REPORTS_WRITTEN.get(),
         reports_failed: REPORTS_FAILED.get(),
         reports_merged: 0,
         listener_overruns: LISTENER_OVERRUNS.get(),
         monitor_late: MONITOR_LATE.get(),
-        dumpable_windows: 0,
+        dumpable_windows: DUMPABLE_WINDOWS.get(),
         memory_bytes: MEMORY_BYTES.load(Relaxed),
-        signal_free_available: false,
+        signal_free_available: SIGNAL_FREE_AVAILABLE.load(Relaxed),
         signal_available: SIGNAL_AVAILABLE.load(Relaxed),
         signal_taken_over: SIGNAL_TAKEN_OVER.load(Relaxed),
         system_cpu_available: SYSTEM_CPU_AVAILABLE.load(Relaxed),

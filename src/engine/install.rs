@@ -95,7 +95,7 @@ impl Engine {
             let looks = Looks {
                 tracks,
                 evidence: handles.evidence,
-                sampler: Sampler::new(answer, monitor_modules, frames, settings.stacks),
+                sampler: Sampler::new(answer, monitor_modules, frames, settings.method),
                 meter,
                 writer: &handles.switches.writer,
                 terms: Terms {
@@ -103,6 +103,7 @@ impl Engine {
                     limit_ns: settings.limit_ns,
                     hang_ns: settings.hang_ns,
                     report_ongoing: settings.report_ongoing,
+                    dumpable_window: settings.dumpable_window,
                 },
                 next_id: first_id(),
             };

@@ -1,6 +1,7 @@
 //! A configuration that has been checked, defaults filled in.
 
 use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT};
+use crate::sample::sampler::Method;
 use core::ffi::CStr;
 
 /// See above. Strings are the caller's, valid during install only.
@@ -18,8 +19,10 @@ pub struct Settings<'a> {
     pub depth: usize,
     /// Samples.
     pub samples: usize,
-    /// Take stacks.
-    pub stacks: bool,
+    /// How stacks are taken.
+    pub method: Method,
+    /// The process may be made dumpable for a moment.
+    pub dumpable_window: bool,
     /// Measure CPU load.
     pub cpu: bool,
     /// Tell of blocks that go on.
@@ -47,7 +50,8 @@ impl Default for Settings<'_> {
             max_loops: 16,
             depth: 128,
             samples: 256,
-            stacks: true,
+            method: Method::Auto,
+            dumpable_window: true,
             cpu: true,
             report_ongoing: true,
             redact_paths: false,

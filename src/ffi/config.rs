@@ -3,6 +3,7 @@
 use crate::abi::bc_status::{self, *};
 use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT, BC_MERGE_OFF, bc_config};
 use crate::engine::settings::Settings;
+use crate::sample::sampler::Method;
 use crate::sys::signal;
 use core::ffi::{CStr, c_char};
 use core::mem::{MaybeUninit, offset_of};
@@ -102,7 +103,14 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
         max_loops: or(raw.max_loops, 16) as usize,
         depth: or(raw.max_stack_depth, 128) as usize,
         samples: or(raw.sample_capacity, 256) as usize,
-        stacks: is_on(raw.stack_sampling, true) && raw.sampling_method != OFF_METHOD,
+        method: match raw.sampling_method {
+            _ if !is_on(raw.stack_sampling, true) => Method::Off,
+            1 => Method::NoSignal,
+            2 => Method::Signal,
+            METHOD_OFF => Method::Off,
+            _ => Method::Auto,
+        },
+        dumpable_window: is_on(raw.dumpable_window, true),
         cpu: is_on(raw.cpu_sampling, true),
         report_ongoing: is_on(raw.report_ongoing, true),
         redact_paths: is_on(raw.redact_paths, false),
@@ -116,8 +124,7 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
 
 const ON: u32 = 1;
 const OFF: u32 = 2;
-const NO_SIGNAL_METHOD: u32 = 1;
-const OFF_METHOD: u32 = 3;
+const METHOD_OFF: u32 = 3;
 
 fn is_on(toggle: u32, default: bool) -> bool {
     match toggle {
@@ -146,7 +153,7 @@ fn check(raw: &Raw) -> Result<(), bc_status> {
         && within(raw.max_stack_depth, 8..=1024)
         && within(raw.sample_capacity, 16..=65_536)
         && toggles.iter().all(|toggle| *toggle <= OFF)
-        && raw.sampling_method <= OFF_METHOD
+        && raw.sampling_method <= METHOD_OFF
         && (raw.signal_number == 0 || signal::is_real_time(raw.signal_number))
         && raw.report_formats <= (BC_FORMAT_TEXT | BC_FORMAT_JSON)
         && within(raw.max_reports, 1..=100_000)
@@ -159,7 +166,6 @@ fn support(raw: &Raw) -> Result<(), bc_status> {
     const TWO_DAYS_S: u32 = 172_800;
     let is_there = raw.all_threads_on_block != ON
         && raw.while_debugging != ON
-        && raw.sampling_method != NO_SIGNAL_METHOD
         && raw.monitor_duration_s == 0
         && matches!(raw.report_max_age_s, 0 | TWO_DAYS_S)
         && matches!(raw.merge_window_s, 0 | 60 | BC_MERGE_OFF)

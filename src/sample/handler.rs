@@ -18,6 +18,7 @@
 use super::answer::{Answer, COPY, RECORDS, Record};
 use crate::ring::version::Version;
 use crate::sys::context;
+use crate::sys::counters::WAITS_CUT;
 use crate::sys::errno::Errno;
 use crate::sys::memory::OwnMemory;
 use crate::sys::{futex, signal, thread};
@@ -141,6 +142,13 @@ unsafe fn fill(answer: &mut Answer, context: *const c_void) {
     };
     (answer.pc, answer.sp) = (pc, sp);
     (answer.copied, answer.record_count) = (0, 0);
+    let code = |out: &mut [u8]| {
+        let at = pc.wrapping_sub(out.len() as u64);
+        OwnMemory::new().copy(at, out) == out.len()
+    };
+    if context::wait_was_cut(|number| answer.registers.get(usize::from(number)).copied().unwrap_or(0), code) {
+        WAITS_CUT.add_one();
+    }
     let (low, high) = (TARGET.stack_low.load(Relaxed), TARGET.stack_high.load(Relaxed));
     if (low..high).contains(&sp) {
         answer.copied = ((high - sp) as usize).min(COPY);

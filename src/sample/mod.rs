@@ -1,5 +1,6 @@
 //! Evidence about a late loop: its stacks, its CPU time, the state it was in; and where that is kept.
 
+pub mod activity;
 pub mod answer;
 pub mod case;
 pub mod cpu;

@@ -31,6 +31,8 @@ pub enum Silence {
     TakenOver,
     /// It could not be sent: the thread is gone, or too many signals are pending.
     NotSent,
+    /// It has begun to wait meanwhile: not sent.
+    Moved,
     /// The thread has not answered in time.
     Unanswered,
     /// A thread is inside the handler and does not come out; nobody can be asked meanwhile.
@@ -68,7 +70,10 @@ impl Requests {
     }
 
     /// Asks and waits for the answer, at most this long.
-    pub fn ask(&mut self, ask: &Ask, patience_ns: u64) -> Result<&Answer, Silence> {
+    ///
+    /// `may_send` is asked last, when nothing but the sending is left to do: a thread that it finds running has as little
+    /// time as can be to begin a wait, which the signal would cut short.
+    pub fn ask(&mut self, ask: &Ask, patience_ns: u64, may_send: impl FnOnce() -> bool) -> Result<&Answer, Silence> {
         let Some(taken) = &self.taken else { return Err(Silence::NotSent) };
         if !taken.is_ours() {
             return Err(Silence::TakenOver);
@@ -87,10 +92,11 @@ impl Requests {
         let armed = self.ticket << 2 | ARMED;
         REQUEST.store(armed, SeqCst);
         OUTSTANDING.fetch_add(1, AcqRel);
-        if taken.send(ask.tid).is_err() {
+        let may_send = may_send();
+        if !may_send || taken.send(ask.tid).is_err() {
             let _ = OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
             REQUEST.store(IDLE, SeqCst);
-            return Err(Silence::NotSent);
+            return Err(if may_send { Silence::NotSent } else { Silence::Moved });
         }
         let end = Ticks::now().plus(patience_ns);
         loop {

@@ -1,19 +1,22 @@
-//! Taking one sample of a late thread: its state, and its stack by a signal.
+//! Taking one sample of a late thread: its state, and its stack, by a signal only if it runs.
 
+use super::activity::{self, Activity};
 use super::answer::Answer;
 use super::evidence::Sample;
 use super::request::{Ask, Requests, Silence};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
 use crate::ring::version::Version;
-use crate::sys::clock::Ticks;
+use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
-use crate::sys::procfs::{ProcFile, ThreadStat, pending_signals};
+use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, pending_signals};
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
+use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
+use crate::unwind::registers::Registers;
 use crate::unwind::walk::{Stack, walk};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -21,11 +24,16 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// gets its turn within a few times the scheduler's slice.
 const PATIENCE_NS: u64 = 20_000_000;
 
+/// How often a waiting thread is tried that moves each time.
+const ATTEMPTS: u32 = 4;
+
 /// A table of modules that missed a pc is not made anew more often than this.
 const REFRESH_NS: u64 = 200_000_000;
 
 /// Somebody else's handler stands where ours was.
 pub static SIGNAL_TAKEN_OVER: AtomicBool = AtomicBool::new(false);
+/// Waiting threads can be sampled without a signal.
+pub static SIGNAL_FREE_AVAILABLE: AtomicBool = AtomicBool::new(false);
 /// There is a signal to sample with.
 pub static SIGNAL_AVAILABLE: AtomicBool = AtomicBool::new(false);
 
@@ -53,6 +61,8 @@ pub struct SubjectFiles {
     pub stat: ProcFile,
     /// `status`.
     pub status: ProcFile,
+    /// `syscall`, which not every process may read of itself.
+    pub system_call: Option<ProcFile>,
 }
 
 /// What came of it.
@@ -63,14 +73,26 @@ pub enum Taken {
     Over,
 }
 
+/// How stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A waiting thread without a signal, a running one by signal.
+    Auto,
+    /// Never a signal.
+    NoSignal,
+    /// Always a signal.
+    Signal,
+    /// Not at all.
+    Off,
+}
+
 /// Takes samples, one at a time; the monitor's.
 pub struct Sampler {
     requests: Requests,
     modules: ModuleTable<'static>,
     refreshed: Ticks,
     frames: &'static mut [u64],
-    /// Take stacks at all.
-    stacks: bool,
+    method: Method,
 }
 
 impl Sampler {
@@ -79,18 +101,19 @@ impl Sampler {
         answer: &'static mut Answer,
         modules: ModuleTable<'static>,
         frames: &'static mut [u64],
-        stacks: bool,
+        method: Method,
     ) -> Sampler {
-        Sampler { requests: Requests::new(answer), modules, refreshed: Ticks(0), frames, stacks }
+        Sampler { requests: Requests::new(answer), modules, refreshed: Ticks(0), frames, method }
     }
 
-    /// Watching begins: takes a signal.
+    /// Watching begins: takes a signal, if one will be sent.
     pub fn start(&mut self, wanted: i32) {
         SIGNAL_TAKEN_OVER.store(false, Relaxed);
-        let available = self.stacks && self.requests.take_signal(wanted);
+        let wants_signal = matches!(self.method, Method::Auto | Method::Signal);
+        let available = wants_signal && self.requests.take_signal(wanted);
         SIGNAL_AVAILABLE.store(available, Relaxed);
-        if self.stacks && !available {
-            crate::log_warn!("no signal is free: blocks are reported without stacks");
+        if wants_signal && !available {
+            crate::log_warn!("no signal is free: running threads are reported without stacks");
         }
     }
 
@@ -109,17 +132,22 @@ impl Sampler {
     pub fn sample(&mut self, subject: &mut Subject) -> Taken {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
-        sample.is_listed = self.stacks;
-        let mut text = [0; 512];
+        sample.is_listed = self.method != Method::Off;
         if let Some(files) = subject.files {
+            let mut text = [0; 512];
             let stat = files.stat.read(&mut text).ok().and_then(ThreadStat::parse);
             if stat.is_some_and(|stat| stat.start_time != subject.start_time) {
                 return Taken::Over;
             }
             sample.thread_state = stat.map_or(0, |stat| stat.state);
         }
-        if self.stacks && SIGNAL_AVAILABLE.load(Relaxed) && !self.still_pending(subject) {
-            self.take_stack(subject, &mut sample);
+        match (self.method, subject.files) {
+            (Method::Off, _) => {}
+            (Method::Signal, _) | (Method::Auto, None) => {
+                self.signal(subject, &mut sample, || true);
+            }
+            (Method::NoSignal, None) => {}
+            (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
         if subject.marks.current() != subject.version {
             SAMPLES_LOST.add_one();
@@ -127,6 +155,58 @@ impl Sampler {
         }
         SAMPLES_TAKEN.add_one();
         Taken::Sample(sample)
+    }
+
+    /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
+    fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, sample: &mut Sample) {
+        for _ in 0..ATTEMPTS {
+            match activity::observe(subject.tid, files) {
+                Activity::Waits { at, cpu_ns } => {
+                    if self.read_waiting(subject, &at, cpu_ns, sample) {
+                        return;
+                    }
+                }
+                Activity::Runs => {
+                    sample.thread_state = b'R';
+                    let still_runs = || activity::is_running(files);
+                    if self.method != Method::Auto || self.signal(subject, sample, still_runs) {
+                        return;
+                    }
+                }
+                Activity::WaitsUnseen | Activity::Unsettled | Activity::Gone => return,
+            }
+        }
+    }
+
+    /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
+    /// read may be of two moments then.
+    fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
+        let memory = Cached::new(OwnMemory::new());
+        self.know(at.pc);
+        let mut stack = Stack::new(self.frames);
+        walk(&Registers::new(at.pc, at.sp), &memory, &self.modules, subject.stack, &mut stack);
+        let mut text = [0; 512];
+        let stat = subject.files.and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
+        if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
+            return false;
+        }
+        sample.thread_state = stat.map_or(sample.thread_state, |stat| stat.state);
+        keep(&stack, bc_sample_method::BC_SAMPLE_KERNEL_STATE, sample);
+        true
+    }
+
+    /// Samples by signal. `false`: it was not sent, because the thread has begun to wait.
+    fn signal(&mut self, subject: &mut Subject, sample: &mut Sample, may_send: impl FnOnce() -> bool) -> bool {
+        !SIGNAL_AVAILABLE.load(Relaxed) || self.still_pending(subject) || self.take_stack(subject, sample, may_send)
+    }
+
+    /// A pc of no known module: a library was loaded since the table was made.
+    fn know(&mut self, pc: u64) {
+        let now = Ticks::now();
+        if self.modules.find(pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
+            self.refreshed = now;
+            refresh(&mut self.modules, &OwnMemory::new());
+        }
     }
 
     /// A thread that has not taken up the last signal gets no other: they would pile up.
@@ -145,53 +225,50 @@ impl Sampler {
         pending
     }
 
-    fn take_stack(&mut self, subject: &mut Subject, sample: &mut Sample) {
+    fn take_stack(&mut self, subject: &mut Subject, sample: &mut Sample, may_send: impl FnOnce() -> bool) -> bool {
         let ask = Ask {
             tid: subject.tid,
             marks: subject.marks,
             stack_low: subject.stack.start,
             stack_high: subject.stack.end,
         };
-        let answer = match self.requests.ask(&ask, PATIENCE_NS) {
+        let answer = match self.requests.ask(&ask, PATIENCE_NS, may_send) {
             Ok(answer) => answer,
             Err(Silence::TakenOver) => {
                 SIGNAL_AVAILABLE.store(false, Relaxed);
                 SIGNAL_TAKEN_OVER.store(true, Relaxed);
                 crate::log_warn!("the sampling signal was taken over: no more stacks until the next start");
-                return;
+                return true;
             }
-            Err(Silence::NotSent) => return,
+            Err(Silence::NotSent) => return true,
+            Err(Silence::Moved) => return false,
             Err(Silence::Busy) => {
                 SAMPLES_UNANSWERED.add_one();
-                return;
+                return true;
             }
             Err(Silence::Unanswered) => {
                 SIGNALS_SENT.add_one();
                 SAMPLES_UNANSWERED.add_one();
                 subject.may_be_pending = true;
-                return;
+                return true;
             }
         };
         SIGNALS_SENT.add_one();
         if answer.version != subject.version {
-            return;
+            return true;
         }
         let registers = answer.registers();
-        let memory = Cached::new(OwnMemory::new());
         let now = Ticks::now();
-        let is_known = self.modules.find(registers.pc).is_some();
-        if !is_known && now.since(self.refreshed) > REFRESH_NS {
+        if self.modules.find(registers.pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
             self.refreshed = now;
-            refresh(&mut self.modules, &memory);
+            refresh(&mut self.modules, &OwnMemory::new());
         }
-        let stack_memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
+        let rest = Cached::new(OwnMemory::new());
+        let memory = AnsweredStack { answer, high: subject.stack.end, rest };
         let mut stack = Stack::new(self.frames);
-        walk(&registers, &stack_memory, &self.modules, subject.stack, &mut stack);
-        sample.method = bc_sample_method::BC_SAMPLE_SIGNAL;
-        sample.truncated = stack.truncated;
-        sample.approximate = stack.approximate;
-        sample.frames_cut = stack.frames_cut;
-        sample.frame_count = stack.pcs().len() as u32;
+        walk(&registers, &memory, &self.modules, subject.stack, &mut stack);
+        keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
+        true
     }
 
     /// A new late stretch: libraries that came or went since the last one are taken into account.
@@ -206,8 +283,29 @@ impl Sampler {
     }
 }
 
+fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
+    sample.method = method;
+    sample.truncated = stack.truncated;
+    sample.approximate = stack.approximate;
+    sample.frames_cut = stack.frames_cut;
+    sample.frame_count = stack.pcs().len() as u32;
+}
+
+/// Can waiting threads be sampled without a signal? Tried on the calling thread.
+pub fn probe_signal_free(files: Option<&SubjectFiles>) {
+    let mut text = [0; 256];
+    let file = files.and_then(|files| files.system_call.as_ref());
+    let state = file.and_then(|file| KernelState::parse(file.read(&mut text).ok()?));
+    let word = 0u64;
+    let is_there = state.is_some() && OwnMemory::new().word((&raw const word).addr() as u64).is_some();
+    SIGNAL_FREE_AVAILABLE.store(is_there, Relaxed);
+    if !is_there {
+        crate::log_warn!("waiting threads cannot be read from outside: they are reported without stacks");
+    }
+}
+
 /// Makes a table of modules anew from the process's own maps.
-pub fn refresh(modules: &mut ModuleTable, memory: &impl crate::unwind::memory::Memory) {
+pub fn refresh(modules: &mut ModuleTable, memory: &impl Memory) {
     if let Ok(maps) = OwnMaps::open() {
         let _ = modules.refresh(maps, memory);
     }

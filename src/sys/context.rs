@@ -40,3 +40,18 @@ pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)
     each(31, machine.sp);
     (machine.pc, machine.sp)
 }
+
+/// Has the signal cut a wait short? Then a system call has just given -EINTR: a wait that goes on is restarted instead,
+/// its instruction still to come.
+///
+/// `value` gives a register, `before` the instruction before the pc.
+pub fn wait_was_cut(value: impl Fn(u16) -> u64, before: impl FnOnce(&mut [u8]) -> bool) -> bool {
+    const INTERRUPTED: u64 = -(libc::EINTR as i64) as u64;
+    #[cfg(target_arch = "x86_64")]
+    const CALL: [u8; 2] = [0x0f, 0x05];
+    #[cfg(target_arch = "aarch64")]
+    const CALL: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
+    // rax and x0 both have number 0.
+    let mut code = [0; CALL.len()];
+    value(0) == INTERRUPTED && before(&mut code) && code == CALL
+}

@@ -56,6 +56,10 @@ counters! {
     SAMPLES_UNANSWERED
     /// Signals sent.
     SIGNALS_SENT
+    /// Waits of the program that a signal of ours cut short.
+    WAITS_CUT
+    /// Times the process was made dumpable for a moment.
+    DUMPABLE_WINDOWS
     /// Report files written.
     REPORTS_WRITTEN
     /// Report files that could not be written.

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod context;
 pub mod counters;
 pub mod directory;
+pub mod dumpable;
 pub mod errno;
 pub mod fault;
 pub mod fd;

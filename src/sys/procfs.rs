@@ -87,14 +87,69 @@ impl MachineTime {
     }
 }
 
+/// What `/proc/PID/task/TID/syscall` says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelState {
+    /// It runs, or is ready to.
+    Running,
+    /// It waits in the kernel.
+    Waiting(Waiting),
+}
+
+/// A thread that waits in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The system call and its arguments; `None` where it was not one that led it there, but a page fault, say.
+    pub call: Option<(u32, [u64; 6])>,
+    /// Its stack pointer in the program.
+    pub sp: u64,
+    /// Its instruction in the program.
+    pub pc: u64,
+}
+
+impl KernelState {
+    /// Parses it: `running`, or `NUMBER 0xARGUMENT… 0xSP 0xPC`, or `-1 0xSP 0xPC`.
+    pub fn parse(text: &[u8]) -> Option<KernelState> {
+        let text = text.trim_ascii();
+        if text == b"running" {
+            return Some(KernelState::Running);
+        }
+        let mut fields = text.split(|b| *b == b' ');
+        let call_number = fields.next()?;
+        let mut hexadecimal = || hex(fields.next()?.strip_prefix(b"0x")?);
+        let call = match call_number {
+            b"-1" => None,
+            digits => {
+                let call_number = u32::try_from(number(digits)?).ok()?;
+                let mut arguments = [0; 6];
+                for argument in &mut arguments {
+                    *argument = hexadecimal()?;
+                }
+                Some((call_number, arguments))
+            }
+        };
+        let (sp, pc) = (hexadecimal()?, hexadecimal()?);
+        fields.next().is_none().then_some(KernelState::Waiting(Waiting { call, sp, pc }))
+    }
+}
+
 /// The signals that are pending for a thread alone, from `/proc/PID/task/TID/status`: bit 0 is signal 1.
 pub fn pending_signals(status: &[u8]) -> Option<u64> {
     let digits = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"SigPnd:\t"))?;
-    let digits = digits.trim_ascii();
+    hex(digits.trim_ascii())
+}
+
+fn hex(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
     digits.iter().try_fold(0u64, |sum, digit| Some(sum << 4 | u64::from((*digit as char).to_digit(16)?)))
+}
+
+/// How often a thread has given up its processor of itself, from the same file.
+pub fn voluntary_switches(status: &[u8]) -> Option<u64> {
+    let digits = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"voluntary_ctxt_switches:\t"))?;
+    number(digits)
 }
 
 /// A value in kB of `/proc/meminfo`.
@@ -135,9 +190,26 @@ mod tests {
         assert_eq!(ThreadStat::parse(&stat).unwrap().state, b'R');
         let machine = MachineTime::parse(&std::fs::read("/proc/stat").unwrap()).unwrap();
         assert!(machine.total > machine.idle && machine.idle > 0);
-        assert_eq!(pending_signals(&std::fs::read("/proc/thread-self/status").unwrap()), Some(0));
+        let status = std::fs::read("/proc/thread-self/status").unwrap();
+        assert_eq!(pending_signals(&status), Some(0));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let later = std::fs::read("/proc/thread-self/status").unwrap();
+        assert!(voluntary_switches(&later).unwrap() > voluntary_switches(&status).unwrap());
         let memory = std::fs::read("/proc/meminfo").unwrap();
         assert!(memory_kb(&memory, b"MemTotal").unwrap() > memory_kb(&memory, b"MemFree").unwrap());
+    }
+
+    #[test]
+    fn a_waiting_thread_tells_where() {
+        let read = KernelState::parse(b"0 0x5 0x7ffd 0x8 0x0 0x0 0x0 0x7ffe10 0x7f3a0\n");
+        let waiting = Waiting { call: Some((0, [5, 0x7ffd, 8, 0, 0, 0])), sp: 0x7ffe10, pc: 0x7f3a0 };
+        assert_eq!(read, Some(KernelState::Waiting(waiting)));
+        let fault = KernelState::parse(b"-1 0x7ffe10 0x7f3a0\n");
+        assert_eq!(fault, Some(KernelState::Waiting(Waiting { call: None, ..waiting })));
+        assert_eq!(KernelState::parse(b"running\n"), Some(KernelState::Running));
+        for damaged in ["", "run", "0 0x5", "-1 0x1", "-1 0x1 0x2 0x3", "-2 0x1 0x2", "7 5 6 7", "-1 0x 0x1"] {
+            assert_eq!(KernelState::parse(damaged.as_bytes()), None, "{damaged}");
+        }
     }
 
     #[test]

@@ -8,17 +8,18 @@ use super::monitor::Outlook;
 use super::registry;
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
-use super::track::Track;
+use super::track::{self, Track};
 use crate::sample::case::{Case, Phase};
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
-use crate::sample::sampler::{Sampler, Taken};
+use crate::sample::sampler::{self, Sampler, Taken};
 use crate::sample::what::What;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{BLOCKS_DROPPED, BLOCKS_SEEN};
 use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
+use crate::sys::thread;
 use core::sync::atomic::Ordering::*;
 
 /// What the configuration says about judging.
@@ -32,6 +33,8 @@ pub struct Terms {
     pub hang_ns: u64,
     /// Tell of blocks that go on.
     pub report_ongoing: bool,
+    /// The process may be made dumpable for a moment.
+    pub dumpable_window: bool,
 }
 
 /// The monitor's means.
@@ -65,6 +68,11 @@ impl Looks {
         outlook
     }
 
+    /// Finds out what can be done here.
+    pub fn probe(&self) {
+        sampler::probe_signal_free(track::open(thread::tid(), self.terms.dumpable_window).as_ref());
+    }
+
     /// Closes all files.
     pub fn close_files(&mut self) {
         self.meter = None;
@@ -79,7 +87,7 @@ impl Looks {
     fn look_at(&mut self, number: u8, slot: &'static Slot, phase: u32, outlook: &mut Outlook) {
         let token = slot.last_token.load(Acquire);
         if self.track(number).token != token {
-            *self.track(number) = Track::new(token, slot);
+            *self.track(number) = Track::new(token, slot, self.terms.dumpable_window);
         }
         let Some(seen) = slot.marks.look() else {
             // A mark is being written. The thread may be kept from finishing it, so come again soon, but not at once.

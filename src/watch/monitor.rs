@@ -7,6 +7,7 @@ use super::looks::Looks;
 use super::orders::Orders;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
+use crate::sys::thread;
 
 /// Time without a mark after which the monitor parks.
 const IDLE_NS: u64 = 1_000_000_000;
@@ -45,6 +46,8 @@ impl Monitor {
 
     /// Looks until it is told to quit.
     pub fn run(&mut self) {
+        thread::sleep_precisely();
+        self.looks.probe();
         loop {
             let heard = bell::MONITOR.heard();
             let orders = self.orders.read();

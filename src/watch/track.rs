@@ -5,8 +5,9 @@ use super::slot::Slot;
 use crate::sample::cpu::Reading;
 use crate::sample::sampler::{Subject, SubjectFiles};
 use crate::sys::clock::{self, Ticks};
+use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::{ProcFile, ThreadStat};
+use crate::sys::procfs::ThreadStat;
 use crate::unwind::elf::Span;
 use arrayvec::ArrayString;
 use core::ffi::CStr;
@@ -47,12 +48,12 @@ impl Track {
     };
 
     /// Of a loop that is seen for the first time.
-    pub fn new(token: usize, slot: &Slot) -> Track {
+    pub fn new(token: usize, slot: &Slot, dumpable_window: bool) -> Track {
         let tid = slot.tid.load(Relaxed);
         let now = Ticks::now();
         let mut track = Track { token, closings: GATE.closings(), ..Track::NONE };
         track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0) };
-        track.files = open(tid);
+        track.files = open(tid, dumpable_window);
         let mut text = [0; 512];
         let stat = track.files.as_ref().and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
         track.start_time = stat.map_or(0, |stat| stat.start_time);
@@ -74,13 +75,18 @@ impl Track {
     }
 }
 
-fn open(tid: i32) -> Option<SubjectFiles> {
-    let file = |name: &str| {
+/// Opens a thread's files.
+pub fn open(tid: i32, dumpable_window: bool) -> Option<SubjectFiles> {
+    let file = |name: &str, may_change: bool| {
         let mut path = ArrayString::<64>::new();
         write!(path, "/proc/self/task/{tid}/{name}\0").ok()?;
-        ProcFile::open(CStr::from_bytes_with_nul(path.as_bytes()).ok()?).ok()
+        dumpable::open(CStr::from_bytes_with_nul(path.as_bytes()).ok()?, may_change).ok()
     };
-    Some(SubjectFiles { stat: file("stat")?, status: file("status")? })
+    Some(SubjectFiles {
+        stat: file("stat", false)?,
+        status: file("status", false)?,
+        system_call: file("syscall", dumpable_window),
+    })
 }
 
 /// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives: the C library keeps the
