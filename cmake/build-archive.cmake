@@ -14,6 +14,7 @@ endfunction()
 
 # make's job server is not handed down to here, which cargo would complain about.
 unset(ENV{MAKEFLAGS})
+unset(ENV{MFLAGS})
 separate_arguments(arguments UNIX_COMMAND "${CARGO_ARGS}")
 run("${CARGO}" build --quiet --release --lib --package blockcanary --manifest-path "${MANIFEST}"
   --target "${TRIPLE}" --target-dir "${TARGET_DIR}" ${arguments})

@@ -75,8 +75,14 @@ static void on_block(const bc_block *block, void *user_data) {
   }
 }
 
+/* The functions of the engine's thread are not static: reports take names from the dynamic symbols. */
+int on_input(int fd, int events, void *data);
+int on_tick(int fd, int events, void *data);
+int on_quit(int fd, int events, void *data);
+void *engine_main(void *data);
+
 /* Input: the next action, as a dispatch with a name of its own. */
-static int on_input(int fd, int events, void *data) {
+int on_input(int fd, int events, void *data) {
   struct engine *engine = data;
   (void)events;
   uint64_t wanted;
@@ -93,7 +99,7 @@ static int on_input(int fd, int events, void *data) {
 }
 
 /* A frame: some work, far below the threshold. */
-static int on_tick(int fd, int events, void *data) {
+int on_tick(int fd, int events, void *data) {
   struct engine *engine = data;
   (void)events;
   uint64_t ticks;
@@ -105,7 +111,7 @@ static int on_tick(int fd, int events, void *data) {
   return 1;
 }
 
-static int on_quit(int fd, int events, void *data) {
+int on_quit(int fd, int events, void *data) {
   struct engine *engine = data;
   char byte;
   (void)events;
@@ -114,7 +120,7 @@ static int on_quit(int fd, int events, void *data) {
   return 0;
 }
 
-static void *engine_main(void *data) {
+void *engine_main(void *data) {
   struct engine *engine = data;
   check_status(bc_loop_watch("engine", &engine->loop), "bc_loop_watch");
   ALooper *looper = ALooper_prepare(0);
