@@ -32,8 +32,11 @@ pub enum Activity {
     },
     /// It waits, and where cannot be had.
     WaitsUnseen,
-    /// It has been running all the while.
-    Runs,
+    /// It has been running, and has given up its processor of itself so often in its life.
+    Runs {
+        /// See above.
+        switches: u64,
+    },
     /// None of them for as long as it was looked at.
     Unsettled,
     /// It is gone.
@@ -64,7 +67,7 @@ pub fn observe(tid: i32, files: &SubjectFiles) -> Activity {
             Some((cpu_then, switches_then)) if switches_then == switches => {
                 let used_ns = cpu_ns.saturating_sub(cpu_then);
                 if used_ns >= RUNNING_NS {
-                    return Activity::Runs;
+                    return Activity::Runs { switches };
                 }
                 if used_ns == 0 { STARVED_NS } else { APART_NS }
             }

@@ -55,7 +55,7 @@ pub static ANSWER: AtomicPtr<Answer> = AtomicPtr::new(ptr::null_mut());
 /// Handlers that are running. Our memory may go when it is 0 and REQUEST is IDLE.
 pub static INSIDE: AtomicU32 = AtomicU32::new(0);
 
-/// Signals sent that no handler has taken up yet: tells a late one of ours from one that somebody else sent.
+/// Signals sent by us, not by timers of ours, that no handler has taken up yet: tells a late one of ours from one that somebody else sent.
 pub static OUTSTANDING: AtomicU32 = AtomicU32::new(0);
 
 /// What handled the signal before us: address and form, 0 for nothing.
@@ -100,9 +100,12 @@ pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, co
 
 /// Takes up one of the signals that we have sent.
 fn is_ours(info: *const libc::siginfo_t) -> bool {
+    if info.is_null() {
+        return false;
+    }
     // SAFETY: the kernel gave it.
-    let from_own_thread = !info.is_null() && unsafe { signal::is_from_own_thread(info) };
-    from_own_thread && OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1)).is_ok()
+    let (from_timer, from_own_thread) = unsafe { (signal::is_from_timer(info), signal::is_from_own_thread(info)) };
+    from_timer || from_own_thread && OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1)).is_ok()
 }
 
 fn answer(context: *const c_void) {

@@ -7,6 +7,7 @@ use super::handler::{
 };
 use crate::ring::version::Version;
 use crate::sys::clock::Ticks;
+use crate::sys::cpu_timer::CpuTimer;
 use crate::sys::signal::{self, Taken};
 use crate::sys::{futex, thread};
 use core::sync::atomic::Ordering::*;
@@ -22,6 +23,15 @@ pub struct Ask {
     pub stack_low: u64,
     /// See `stack_low`.
     pub stack_high: u64,
+}
+
+/// How the signal gets there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// At once.
+    Sent,
+    /// By a timer on the thread's CPU clock: never while it waits, and not before the next tick.
+    Timed,
 }
 
 /// Why there is no answer.
@@ -73,7 +83,13 @@ impl Requests {
     ///
     /// `may_send` is asked last, when nothing but the sending is left to do: a thread that it finds running has as little
     /// time as can be to begin a wait, which the signal would cut short.
-    pub fn ask(&mut self, ask: &Ask, patience_ns: u64, may_send: impl FnOnce() -> bool) -> Result<&Answer, Silence> {
+    pub fn ask(
+        &mut self,
+        ask: &Ask,
+        way: Way,
+        patience_ns: u64,
+        may_send: impl FnOnce() -> bool,
+    ) -> Result<&Answer, Silence> {
         let Some(taken) = &self.taken else { return Err(Silence::NotSent) };
         if !taken.is_ours() {
             return Err(Silence::TakenOver);
@@ -91,12 +107,18 @@ impl Requests {
         self.ticket = self.ticket.wrapping_add(1);
         let armed = self.ticket << 2 | ARMED;
         REQUEST.store(armed, SeqCst);
-        OUTSTANDING.fetch_add(1, AcqRel);
-        let may_send = may_send();
-        if !may_send || taken.send(ask.tid).is_err() {
-            let _ = OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
+        // Deleted when this returns, whatever has come of it.
+        let mut timer = None;
+        let is_sent = match way {
+            Way::Timed => {
+                timer = CpuTimer::start(ask.tid, taken.number).ok();
+                timer.is_some().then_some(()).ok_or(Silence::NotSent)
+            }
+            Way::Sent => send(taken, ask.tid, may_send),
+        };
+        if let Err(silence) = is_sent {
             REQUEST.store(IDLE, SeqCst);
-            return Err(if may_send { Silence::NotSent } else { Silence::Moved });
+            return Err(silence);
         }
         let end = Ticks::now().plus(patience_ns);
         loop {
@@ -111,6 +133,7 @@ impl Requests {
             }
             futex::wait(&REQUEST, state, Some(left));
         }
+        drop(timer);
         if REQUEST.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {
             return Err(Silence::Unanswered);
         }
@@ -148,6 +171,15 @@ impl Requests {
         }
         true
     }
+}
+
+fn send(taken: &Taken, tid: i32, may_send: impl FnOnce() -> bool) -> Result<(), Silence> {
+    OUTSTANDING.fetch_add(1, AcqRel);
+    let sent = if may_send() { taken.send(tid).map_err(|_| Silence::NotSent) } else { Err(Silence::Moved) };
+    if sent.is_err() {
+        let _ = OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
+    }
+    sent
 }
 
 /// In a child of fork nobody is asked and nobody is inside.

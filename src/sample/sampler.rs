@@ -3,7 +3,7 @@
 use super::activity::{self, Activity};
 use super::answer::Answer;
 use super::evidence::Sample;
-use super::request::{Ask, Requests, Silence};
+use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
 use crate::ring::version::Version;
@@ -23,6 +23,9 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
 /// gets its turn within a few times the scheduler's slice.
 const PATIENCE_NS: u64 = 20_000_000;
+
+/// A thread that has run for so long without a wait counts as one that goes on so.
+const STEADY_NS: u64 = 50_000_000;
 
 /// How often a waiting thread is tried that moves each time.
 const ATTEMPTS: u32 = 4;
@@ -53,6 +56,8 @@ pub struct Subject<'a> {
     pub stack: Span,
     /// A signal of ours may still be pending for it.
     pub may_be_pending: bool,
+    /// How long it has been running without a wait.
+    pub runs: &'a mut Runs,
 }
 
 /// Files of a thread that stay open while it is watched.
@@ -63,6 +68,27 @@ pub struct SubjectFiles {
     pub status: ProcFile,
     /// `syscall`, which not every process may read of itself.
     pub system_call: Option<ProcFile>,
+}
+
+/// Since when a thread has not given up its processor of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Runs {
+    switches: u64,
+    since: Ticks,
+}
+
+impl Runs {
+    /// Nothing known.
+    pub const UNKNOWN: Runs = Runs { switches: 0, since: Ticks(0) };
+
+    /// How to signal it. One that has not waited for long will hardly begin to in the microseconds that a signal is on its
+    /// way; for one that waits every so often, these are too many.
+    fn way(&mut self, switches: u64, now: Ticks) -> Way {
+        if switches != self.switches || self.since == Ticks(0) {
+            *self = Runs { switches, since: now };
+        }
+        if now.since(self.since) >= STEADY_NS { Way::Sent } else { Way::Timed }
+    }
 }
 
 /// What came of it.
@@ -144,7 +170,7 @@ impl Sampler {
         match (self.method, subject.files) {
             (Method::Off, _) => {}
             (Method::Signal, _) | (Method::Auto, None) => {
-                self.signal(subject, &mut sample, || true);
+                self.signal(subject, &mut sample, Way::Sent, || true);
             }
             (Method::NoSignal, None) => {}
             (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
@@ -166,10 +192,11 @@ impl Sampler {
                         return;
                     }
                 }
-                Activity::Runs => {
+                Activity::Runs { switches } => {
                     sample.thread_state = b'R';
                     let still_runs = || activity::is_running(files);
-                    if self.method != Method::Auto || self.signal(subject, sample, still_runs) {
+                    let way = subject.runs.way(switches, Ticks::now());
+                    if self.method != Method::Auto || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
                 }
@@ -196,8 +223,16 @@ impl Sampler {
     }
 
     /// Samples by signal. `false`: it was not sent, because the thread has begun to wait.
-    fn signal(&mut self, subject: &mut Subject, sample: &mut Sample, may_send: impl FnOnce() -> bool) -> bool {
-        !SIGNAL_AVAILABLE.load(Relaxed) || self.still_pending(subject) || self.take_stack(subject, sample, may_send)
+    fn signal(
+        &mut self,
+        subject: &mut Subject,
+        sample: &mut Sample,
+        way: Way,
+        may_send: impl FnOnce() -> bool,
+    ) -> bool {
+        !SIGNAL_AVAILABLE.load(Relaxed)
+            || self.still_pending(subject)
+            || self.take_stack(subject, sample, way, may_send)
     }
 
     /// A pc of no known module: a library was loaded since the table was made.
@@ -225,14 +260,20 @@ impl Sampler {
         pending
     }
 
-    fn take_stack(&mut self, subject: &mut Subject, sample: &mut Sample, may_send: impl FnOnce() -> bool) -> bool {
+    fn take_stack(
+        &mut self,
+        subject: &mut Subject,
+        sample: &mut Sample,
+        way: Way,
+        may_send: impl FnOnce() -> bool,
+    ) -> bool {
         let ask = Ask {
             tid: subject.tid,
             marks: subject.marks,
             stack_low: subject.stack.start,
             stack_high: subject.stack.end,
         };
-        let answer = match self.requests.ask(&ask, PATIENCE_NS, may_send) {
+        let answer = match self.requests.ask(&ask, way, PATIENCE_NS, may_send) {
             Ok(answer) => answer,
             Err(Silence::TakenOver) => {
                 SIGNAL_AVAILABLE.store(false, Relaxed);
@@ -243,6 +284,11 @@ impl Sampler {
             Err(Silence::NotSent) => return true,
             Err(Silence::Moved) => return false,
             Err(Silence::Busy) => {
+                SAMPLES_UNANSWERED.add_one();
+                return true;
+            }
+            // A timer that has not gone off is gone without a trace.
+            Err(Silence::Unanswered) if way == Way::Timed => {
                 SAMPLES_UNANSWERED.add_one();
                 return true;
             }

@@ -44,8 +44,13 @@ pub fn process_cpu() -> u64 {
 /// The clock's number is made from the thread id as the kernel does (`MAKE_THREAD_CPUCLOCK`): `pthread_getcpuclockid`
 /// would dereference the handle of a thread that may be gone.
 pub fn thread_cpu(tid: i32) -> Option<u64> {
+    read(of_thread(tid))
+}
+
+/// The number of a thread's CPU clock.
+pub fn of_thread(tid: i32) -> clockid_t {
     const PER_THREAD_SCHED: i32 = 4 | 2;
-    read(((!tid) << 3) | PER_THREAD_SCHED)
+    ((!tid) << 3) | PER_THREAD_SCHED
 }
 
 /// Milliseconds since 1970 on the wall clock, for names and humans only.

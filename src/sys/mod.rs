@@ -6,6 +6,7 @@ pub mod callback;
 pub mod clock;
 pub mod context;
 pub mod counters;
+pub mod cpu_timer;
 pub mod directory;
 pub mod dumpable;
 pub mod errno;

@@ -1,6 +1,7 @@
 //! The signal that stacks are taken with: chosen, taken, checked, sent and given back.
 #![allow(unsafe_code)]
 
+use super::cpu_timer::MARK;
 use super::errno::Errno;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -123,6 +124,15 @@ pub unsafe fn call(place: usize, long_form: bool, number: c_int, info: *mut libc
         let handler: extern "C" fn(c_int) = unsafe { core::mem::transmute(place) };
         handler(number);
     }
+}
+
+/// Does it come from one of our timers?
+///
+/// # Safety
+/// `info` is what the kernel gave to the handler.
+pub unsafe fn is_from_timer(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: the caller vouches for it; a timer's signal carries a value.
+    unsafe { (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr.addr() == MARK }
 }
 
 /// Did a thread of this process send it, to one thread?

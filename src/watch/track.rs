@@ -3,7 +3,7 @@
 use super::gate::GATE;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
-use crate::sample::sampler::{Subject, SubjectFiles};
+use crate::sample::sampler::{Runs, Subject, SubjectFiles};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
@@ -28,6 +28,7 @@ pub struct Track {
     pub closings: u64,
     /// A signal of ours may be pending for the thread.
     pub may_be_pending: bool,
+    runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
     stack: Span,
@@ -42,6 +43,7 @@ impl Track {
         reading: Reading { at: Ticks(0), cpu_ns: 0 },
         closings: 0,
         may_be_pending: false,
+        runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,
         stack: Span { start: 0, end: 0 },
@@ -62,7 +64,7 @@ impl Track {
     }
 
     /// The thread, to be sampled in the stretch of this version.
-    pub fn subject(&self, slot: &'static Slot, version: usize) -> Subject<'_> {
+    pub fn subject(&mut self, slot: &'static Slot, version: usize) -> Subject<'_> {
         Subject {
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
@@ -71,6 +73,7 @@ impl Track {
             version,
             stack: self.stack,
             may_be_pending: self.may_be_pending,
+            runs: &mut self.runs,
         }
     }
 }
