@@ -18,12 +18,12 @@ pub enum Effect {
     Add(i64),
     /// Sets it to rbp and a constant.
     FromFramePointer(i64),
-    /// Sets r11 to where a loop that touches each page of a large frame will leave it: so far below it.
+    /// Sets r11 so far below it: to where a loop that touches each page of a large frame will take it.
     ProbeBelow(i64),
-    /// `sub r11` after `mov r11, rsp`: as `ProbeBelow`, in two steps.
+    /// Takes so much from r11: the second step, where r11 was set to the stack pointer itself.
     ProbeSub(i64),
-    /// Jumps back by so much (counted from its own end) if r11 was not reached.
-    JumpBack(i64),
+    /// Jumps back where two things differ, as the end of such a loop does.
+    JumpBack,
     /// Calls, and goes on behind itself.
     Call,
     /// Jumps on a condition.
@@ -159,7 +159,7 @@ impl Reader<'_> {
             // What pop does to rsp itself, nobody uses.
             0x58..=0x5f if opcode & 7 | self.extend_rm == SP => Effect::Moves,
             0x58..=0x5f => Effect::Add(8),
-            0x63 => return self.into_reg(0),
+            0x63 => return self.writes_reg(0),
             0x68 => {
                 self.skip_immediate();
                 Effect::Push
@@ -168,10 +168,10 @@ impl Reader<'_> {
                 self.skip(1);
                 Effect::Push
             }
-            0x69 => return self.into_reg(if self.narrow { 2 } else { 4 }),
-            0x6b => return self.into_reg(1),
+            0x69 => return self.writes_reg(if self.narrow { 2 } else { 4 }),
+            0x6b => return self.writes_reg(1),
             0x70..=0x7f => match self.constant8()? {
-                back if opcode == 0x75 && back < 0 => Effect::JumpBack(back),
+                back if opcode == 0x75 && back < 0 => Effect::JumpBack,
                 _ => Effect::Branch,
             },
             0x80 => self.plain(1)?,
@@ -200,8 +200,8 @@ impl Reader<'_> {
                 if opcode & 7 | self.extend_rm == SP { Effect::Moves } else { Effect::Other }
             }
             0xc0 => self.plain(1)?,
-            0xc1 => return self.into_rm(1),
-            0xd1 | 0xd3 => return self.into_rm(0),
+            0xc1 => return self.writes_rm(1),
+            0xd1 | 0xd3 => return self.writes_rm(0),
             0xc2 => self.ended(2),
             0xc3 | 0xf4 => Effect::End,
             0xc6 => self.plain(1)?,
@@ -264,13 +264,13 @@ impl Reader<'_> {
         Some(self.done(more))
     }
 
-    fn into_rm(&mut self, more: usize) -> Option<Effect> {
+    fn writes_rm(&mut self, more: usize) -> Option<Effect> {
         let operands = self.operands()?;
         self.skip(more);
         Some(if operands.direct && operands.rm == SP { Effect::Moves } else { Effect::Other })
     }
 
-    fn into_reg(&mut self, more: usize) -> Option<Effect> {
+    fn writes_reg(&mut self, more: usize) -> Option<Effect> {
         let operands = self.operands()?;
         self.skip(more);
         Some(if operands.reg == SP { Effect::Moves } else { Effect::Other })
@@ -280,8 +280,8 @@ impl Reader<'_> {
     fn arithmetic(&mut self, opcode: u8) -> Option<Effect> {
         match opcode & 7 {
             _ if opcode >> 3 == 7 => self.plain(0),
-            1 => self.into_rm(0),
-            3 => self.into_reg(0),
+            1 => self.writes_rm(0),
+            3 => self.writes_reg(0),
             // Of eight bits: what they change of it isn't used by anybody.
             _ => self.plain(0),
         }
@@ -355,9 +355,9 @@ impl Reader<'_> {
                 self.byte()?;
                 self.plain(1)?
             }
-            0x40..=0x4f | 0xb6 | 0xb7 | 0xbe | 0xbf | 0xaf | 0xbc | 0xbd | 0xb8 => return self.into_reg(0),
+            0x40..=0x4f | 0xb6 | 0xb7 | 0xbe | 0xbf | 0xaf | 0xbc | 0xbd | 0xb8 => return self.writes_reg(0),
             0x80..=0x8f => match self.constant32()? {
-                back if opcode == 0x85 && back < 0 => Effect::JumpBack(back),
+                back if opcode == 0x85 && back < 0 => Effect::JumpBack,
                 _ => Effect::Branch,
             },
             0x70..=0x73 | 0xa4 | 0xac | 0xba | 0xc2 | 0xc4..=0xc6 => self.plain(1)?,

@@ -99,13 +99,13 @@ impl Frame {
                 self.probed = self.probed.and_then(|probed| probed.checked_add(by));
                 depth
             }
-            Effect::JumpBack(_) if self.body.is_none() && self.probed.is_some() => self.probed.take()?,
+            Effect::JumpBack if self.body.is_none() && self.probed > Some(depth) => self.probed.take()?,
             Effect::Call => {
                 self.body.get_or_insert(depth);
                 depth
             }
             // Arguments are on the stack for a call, not for a loop.
-            Effect::Branch | Effect::JumpBack(_) => {
+            Effect::Branch | Effect::JumpBack => {
                 let body = *self.body.get_or_insert(depth);
                 (depth == body).then_some(depth)?
             }
@@ -123,7 +123,7 @@ impl Frame {
             Effect::SetFramePointer if self.pushed => self.depth = Some(0),
             Effect::Other | Effect::ProbeBelow(_) | Effect::ProbeSub(_) => {}
             // Some leave early, before they make a frame.
-            Effect::Branch | Effect::JumpBack(_) | Effect::End if !self.pushed => {}
+            Effect::Branch | Effect::JumpBack | Effect::End if !self.pushed => {}
             _ => return None,
         }
         Some(())

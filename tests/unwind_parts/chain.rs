@@ -85,6 +85,12 @@ pub enum Build {
     MixedOdd,
     /// The same, but the innermost doesn't.
     MixedEven,
+    /// Frame pointers, calls through pointers.
+    Pointers,
+    /// Tables, no frame pointers but where arrays of variable length need them, which is everywhere.
+    Variable,
+    /// The same, with calls through pointers.
+    VariablePointers,
 }
 
 fn compiler() -> Command {
@@ -107,6 +113,9 @@ impl Build {
         let flags: &[&str] = match self {
             Build::Tables | Build::MixedOdd | Build::MixedEven => &[without],
             Build::FramePointers => &[with],
+            Build::Pointers => &[with, "-DPOINTER"],
+            Build::Variable => &[without, "-DVARIABLE"],
+            Build::VariablePointers => &[without, "-DVARIABLE", "-DPOINTER"],
             Build::NoTables => &[with, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
             Build::NoHeader => &[with, "-Wl,--no-eh-frame-hdr"],
         };

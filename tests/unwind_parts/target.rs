@@ -1,6 +1,7 @@
 //! A thread in the chain, and samples of it taken by signal.
 
 use std::cell::UnsafeCell;
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -65,6 +66,11 @@ static ALONE: Mutex<()> = Mutex::new(());
 impl Target {
     /// Starts it and waits until it runs.
     pub fn start(chain: &Chain, kind: Kind) -> Target {
+        Target::start_at(chain, c"chain_10", kind)
+    }
+
+    /// The same, with another outermost function.
+    pub fn start_at(chain: &Chain, outermost: &CStr, kind: Kind) -> Target {
         let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         static INSTALLED: Once = Once::new();
         // SAFETY: zeroes are a valid action, and the handler has the type that SA_SIGINFO asks for.
@@ -87,7 +93,7 @@ impl Target {
         };
         let stop = Arc::new(AtomicI32::new(0));
         let job = Job { kind: kind as i32, fd: read.as_raw_fd(), stop: Arc::as_ptr(&stop), mutex, cond };
-        let run = chain.address(c"chain_10");
+        let run = chain.address(outermost);
         let (tell, told) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let job = job;

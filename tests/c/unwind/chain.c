@@ -20,6 +20,13 @@ struct job {
   pthread_cond_t *cond;
 };
 
+/* VARIABLE: arrays whose length only running tells. No kind is as large as that. */
+#ifdef VARIABLE
+#define LENGTH(outer) (outer + (job->kind & 1024))
+#else
+#define LENGTH(outer) outer
+#endif
+
 #if !defined PART || PART == 1
 
 enum {
@@ -72,7 +79,7 @@ __attribute__((noinline)) static void prepare(struct job *job, int *fd, sem_t *s
 }
 
 __attribute__((noinline)) int chain_1(struct job *job) {
-  volatile int depth = 1;
+  volatile int depth[LENGTH(1)];
   char byte;
   int fd = job->fd;
   struct timespec time = {100, 0}, until;
@@ -81,6 +88,7 @@ __attribute__((noinline)) int chain_1(struct job *job) {
   struct epoll_event event;
   fd_set set;
   sem_t semaphore;
+  depth[0] = 1;
   prepare(job, &fd, &semaphore, &until);
   switch (job->kind) {
   case NANOSLEEP:
@@ -105,7 +113,7 @@ __attribute__((noinline)) int chain_1(struct job *job) {
     break;
   case SPIN:
     while (!atomic_load(job->stop))
-      depth++;
+      depth[0]++;
     break;
   case HANDLER:
     raise(SIGUSR2);
@@ -145,16 +153,25 @@ __attribute__((noinline)) int chain_1(struct job *job) {
   }
   if (fd != job->fd)
     close(fd);
-  return depth;
+  return depth[0];
 }
 
+#endif
+
+/* POINTER: called by what a variable says. */
+#ifdef POINTER
+#define CALL(inner) next(job)
+#else
+#define CALL(inner) chain_##inner(job)
 #endif
 
 #define CHAIN(outer, inner)                                                                                            \
   int chain_##inner(struct job *job);                                                                                  \
   __attribute__((noinline)) int chain_##outer(struct job *job) {                                                       \
-    volatile int depth[outer];                                                                                         \
-    depth[0] = chain_##inner(job);                                                                                     \
+    int (*volatile next)(struct job *) = chain_##inner;                                                                \
+    volatile int depth[LENGTH(outer)];                                                                                 \
+    (void)next;                                                                                                        \
+    depth[0] = CALL(inner);                                                                                            \
     return depth[0] + 1;                                                                                               \
   }
 
@@ -184,4 +201,36 @@ CHAIN(9, 8)
 #endif
 #if !defined PART || PART == 10
 CHAIN(10, 9)
+#endif
+
+#if !defined PART
+/* A chain above the remains of itself: it has run deeper before, and nobody has overwritten its frames. */
+__attribute__((noinline)) int stale_1(struct job *job) {
+  char byte;
+  /* Too little to do for it to save the frame pointer. */
+  return job->kind < 0 ? 1 : (int)read(job->fd, &byte, 1);
+}
+
+__attribute__((noinline)) int stale_2(struct job *job) {
+  volatile char hole[job->kind < 0 ? 64 : 8192];
+  int depth = stale_1(job);
+  return depth + (hole[0] & 0) + 1;
+}
+
+__attribute__((noinline)) int stale_3(struct job *job) {
+  volatile int depth = stale_2(job);
+  return depth + 1;
+}
+
+__attribute__((noinline)) static int deeper(struct job *job) {
+  volatile char hole[2048];
+  hole[0] = 0;
+  return stale_3(job) + hole[0];
+}
+
+__attribute__((noinline)) int stale_4(struct job *job) {
+  struct job nothing = *job;
+  nothing.kind = -1;
+  return deeper(&nothing) + stale_3(job) + 7;
+}
 #endif
