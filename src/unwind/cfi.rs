@@ -7,7 +7,7 @@ use gimli::{
 
 use super::arch;
 use super::eh_frame::Entry;
-use super::elf::Image;
+use super::elf::{Image, Span};
 use super::expression;
 use super::memory::Memory;
 use super::registers::{COUNT, Registers};
@@ -60,13 +60,14 @@ impl UnwindContextStorage<usize> for Storage {
 /// The space that steps need, some 16 KiB; used again and again.
 pub struct Stepper {
     entry: Entry,
+    function: Span,
     context: UnwindContext<usize, Storage>,
 }
 
 impl Stepper {
     /// Space for steps.
     pub fn new() -> Stepper {
-        Stepper { entry: Entry::new(), context: UnwindContext::new_in() }
+        Stepper { entry: Entry::new(), function: Span::default(), context: UnwindContext::new_in() }
     }
 
     /// From a frame to its caller. `lookup` is the address that is looked up: the pc, or for a return address the
@@ -78,6 +79,7 @@ impl Stepper {
         memory: &impl Memory,
         lookup: u64,
     ) -> Result<Step, Error> {
+        self.function = Span::default();
         self.entry.load(image, memory, lookup)?;
         let mut section = EhFrame::new(self.entry.section(), NativeEndian);
         section.set_address_size(size_of::<usize>() as u8);
@@ -94,7 +96,14 @@ impl Stepper {
                 gimli::Error::TooManyRegisterRules | gimli::Error::StackFull => Error::TooLong,
                 _ => Error::Corrupt,
             })?;
+        self.function = Span { start: fde.initial_address(), end: fde.end_address() };
         Frame { registers, memory, section: &section, cie: fde.cie() }.caller(row)
+    }
+
+    /// The function whose rules the last step found, though it may have lacked a register to apply them; empty where it
+    /// found none.
+    pub fn function(&self) -> Span {
+        self.function
     }
 }
 

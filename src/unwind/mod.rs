@@ -4,6 +4,7 @@
 
 pub mod arch;
 pub mod cache;
+pub mod call;
 pub mod cfi;
 pub mod dynamic;
 pub mod eh_frame;
@@ -11,8 +12,13 @@ pub mod elf;
 mod expression;
 pub mod fp;
 mod heads;
+#[cfg(target_arch = "x86_64")]
+pub mod instruction;
 pub mod memory;
 pub mod modules;
+#[cfg(target_arch = "x86_64")]
+pub mod prologue;
 pub mod registers;
+pub mod search;
 pub mod symbols;
 pub mod walk;

@@ -1,12 +1,13 @@
 //! A whole stack, from the innermost frame to the root of the thread.
 
 use super::arch;
-use super::cfi::{Step, Stepper};
+use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
 use super::fp;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
+use super::search;
 
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
@@ -73,9 +74,17 @@ pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, 
             break;
         }
         let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
-        let by_cfi = modules.find(lookup).and_then(|found| stepper.step(&registers, &found.image, memory, lookup).ok());
         let reach = reach(bounds, registers.sp);
-        let step = by_cfi.or_else(|| {
+        let mut by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
+        if let Some(Err(Error::Unknown(arch::FP))) = by_cfi {
+            let Some(found) = search::frame_pointer(&registers, stepper.function(), memory, modules, reach) else {
+                break;
+            };
+            out.approximate |= !found.is_certain;
+            registers.set(arch::FP, found.frame_pointer);
+            by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
+        }
+        let step = by_cfi.and_then(Result::ok).or_else(|| {
             let step = fp::step(&registers, memory, modules, reach)?;
             out.approximate = true;
             Some(step)

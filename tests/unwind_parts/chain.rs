@@ -16,6 +16,13 @@ pub enum Kind {
     Clock,
     Spin,
     Handler,
+    Usleep,
+    ClockNanosleep,
+    Epoll,
+    Select,
+    Semaphore,
+    Receive,
+    Condition,
 }
 
 impl Kind {
@@ -28,19 +35,36 @@ impl Kind {
             Kind::Poll => "poll",
             Kind::Clock => "clock_gettime",
             Kind::Spin => "chain_1",
+            Kind::Usleep => "usleep",
+            Kind::ClockNanosleep => "clock_nanosleep",
+            Kind::Epoll => "epoll_wait",
+            Kind::Select => "select",
+            // It jumps on into a function without a name, and its own frame is gone.
+            Kind::Semaphore => "?",
+            Kind::Receive => "recv",
+            Kind::Condition => "pthread_cond_timedwait",
         }
     }
 
     /// The system calls that it may wait in.
     pub fn calls(self) -> &'static [libc::c_long] {
         match self {
-            Kind::Nanosleep => &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep],
+            Kind::Nanosleep | Kind::Usleep | Kind::ClockNanosleep => &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep],
             Kind::Read | Kind::Handler => &[libc::SYS_read],
-            Kind::Mutex => &[libc::SYS_futex],
+            Kind::Mutex | Kind::Semaphore | Kind::Condition => &[libc::SYS_futex],
             #[cfg(target_arch = "x86_64")]
             Kind::Poll => &[libc::SYS_poll, libc::SYS_ppoll],
             #[cfg(not(target_arch = "x86_64"))]
             Kind::Poll => &[libc::SYS_ppoll],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Epoll => &[libc::SYS_epoll_wait, libc::SYS_epoll_pwait],
+            #[cfg(not(target_arch = "x86_64"))]
+            Kind::Epoll => &[libc::SYS_epoll_pwait],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Select => &[libc::SYS_select, libc::SYS_pselect6],
+            #[cfg(not(target_arch = "x86_64"))]
+            Kind::Select => &[libc::SYS_pselect6],
+            Kind::Receive => &[libc::SYS_recvfrom],
             Kind::Clock | Kind::Spin => &[],
         }
     }
@@ -57,6 +81,26 @@ pub enum Build {
     NoTables,
     /// Frame pointers and tables that nothing leads to.
     NoHeader,
+    /// Unwind tables; every other function keeps a frame pointer, the innermost one does.
+    MixedOdd,
+    /// The same, but the innermost doesn't.
+    MixedEven,
+    /// Frame pointers, calls through pointers.
+    Pointers,
+    /// Tables, no frame pointers but where arrays of variable length need them, which is everywhere.
+    Variable,
+    /// The same, with calls through pointers.
+    VariablePointers,
+}
+
+fn compiler() -> Command {
+    let mut compiler = Command::new(std::env::var("CC").unwrap_or("cc".to_owned()));
+    compiler.args(["-O2", "-fPIC", "-pthread", "-Wall", "-Wextra"]);
+    compiler
+}
+
+fn run(command: &mut Command) {
+    assert!(command.status().expect("a C compiler named cc").success(), "{command:?}");
 }
 
 /// The build id that every build is given.
@@ -65,23 +109,38 @@ pub const BUILD_ID: &str = "0123456789abcdef0123456789abcdef01234567";
 impl Build {
     /// Compiles it, under a name of its own for each use.
     pub fn compile(self, name: &str) -> PathBuf {
+        let (with, without) = ("-fno-omit-frame-pointer", "-fomit-frame-pointer");
         let flags: &[&str] = match self {
-            Build::Tables => &["-fomit-frame-pointer"],
-            Build::FramePointers => &["-fno-omit-frame-pointer"],
-            Build::NoTables => &["-fno-omit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
-            Build::NoHeader => &["-fno-omit-frame-pointer", "-Wl,--no-eh-frame-hdr"],
+            Build::Tables | Build::MixedOdd | Build::MixedEven => &[without],
+            Build::FramePointers => &[with],
+            Build::Pointers => &[with, "-DPOINTER"],
+            Build::Variable => &[without, "-DVARIABLE"],
+            Build::VariablePointers => &[without, "-DVARIABLE", "-DPOINTER"],
+            Build::NoTables => &[with, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
+            Build::NoHeader => &[with, "-Wl,--no-eh-frame-hdr"],
         };
         let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
-        let status = Command::new(std::env::var("CC").unwrap_or("cc".to_owned()))
-            .args(["-O2", "-shared", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Wl,-soname,libchain.so"])
-            .arg(format!("-Wl,--build-id=0x{BUILD_ID}"))
-            .args(flags)
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/unwind/chain.c"))
-            .arg("-o")
-            .arg(&library)
-            .status()
-            .expect("a C compiler named cc");
-        assert!(status.success());
+        let source = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/unwind/chain.c"));
+        let objects = match self {
+            Build::MixedOdd | Build::MixedEven => (1..=10)
+                .map(|part| {
+                    let object = library.with_extension(format!("{part}.o"));
+                    let keeps = (part % 2 == 1) == matches!(self, Build::MixedOdd);
+                    let mut compiler = compiler();
+                    compiler
+                        .arg(if keeps { with } else { without })
+                        .arg(format!("-DPART={part}"))
+                        .arg("-c")
+                        .arg(&source);
+                    run(compiler.arg("-o").arg(&object));
+                    object
+                })
+                .collect(),
+            _ => vec![source],
+        };
+        let mut linker = compiler();
+        linker.args(["-shared", "-Wl,-soname,libchain.so"]).arg(format!("-Wl,--build-id=0x{BUILD_ID}"));
+        run(linker.args(flags).args(&objects).arg("-o").arg(&library));
         library
     }
 }

@@ -1,6 +1,7 @@
 //! A thread in the chain, and samples of it taken by signal.
 
 use std::cell::UnsafeCell;
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -39,6 +40,7 @@ struct Job {
     fd: i32,
     stop: *const AtomicI32,
     mutex: *mut libc::pthread_mutex_t,
+    cond: *mut libc::pthread_cond_t,
 }
 
 // SAFETY: what it points to outlives the thread: the target keeps the one and leaks the other.
@@ -52,6 +54,8 @@ pub struct Target {
     write: OwnedFd,
     _read: OwnedFd,
     mutex: *mut libc::pthread_mutex_t,
+    cond: *mut libc::pthread_cond_t,
+    kind: Kind,
     thread: JoinHandle<i32>,
     /// Signals have one place to put what they copy, and one test at a time has a target.
     _alone: MutexGuard<'static, ()>,
@@ -62,6 +66,11 @@ static ALONE: Mutex<()> = Mutex::new(());
 impl Target {
     /// Starts it and waits until it runs.
     pub fn start(chain: &Chain, kind: Kind) -> Target {
+        Target::start_at(chain, c"chain_10", kind)
+    }
+
+    /// The same, with another outermost function.
+    pub fn start_at(chain: &Chain, outermost: &CStr, kind: Kind) -> Target {
         let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         static INSTALLED: Once = Once::new();
         // SAFETY: zeroes are a valid action, and the handler has the type that SA_SIGINFO asks for.
@@ -73,15 +82,18 @@ impl Target {
         });
         let mut pipe = [0; 2];
         let mutex = Box::leak(Box::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        let cond: *mut _ = Box::leak(Box::new(libc::PTHREAD_COND_INITIALIZER));
         // SAFETY: the descriptors are new and nobody else's; the mutex is initialized and lives for ever.
         let (read, write) = unsafe {
             assert_eq!(libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC), 0);
-            assert_eq!(libc::pthread_mutex_lock(mutex), 0);
+            if kind == Kind::Mutex {
+                assert_eq!(libc::pthread_mutex_lock(mutex), 0);
+            }
             (OwnedFd::from_raw_fd(pipe[0]), OwnedFd::from_raw_fd(pipe[1]))
         };
         let stop = Arc::new(AtomicI32::new(0));
-        let job = Job { kind: kind as i32, fd: read.as_raw_fd(), stop: Arc::as_ptr(&stop), mutex };
-        let run = chain.address(c"chain_10");
+        let job = Job { kind: kind as i32, fd: read.as_raw_fd(), stop: Arc::as_ptr(&stop), mutex, cond };
+        let run = chain.address(outermost);
         let (tell, told) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let job = job;
@@ -92,7 +104,7 @@ impl Target {
             run(&job)
         });
         let (tid, bounds) = told.recv().unwrap();
-        Target { tid, bounds, stop, write, _read: read, mutex, thread, _alone: alone }
+        Target { tid, bounds, stop, write, _read: read, mutex, cond, kind, thread, _alone: alone }
     }
 
     /// Number of the system call it waits in, stack pointer and pc.
@@ -147,9 +159,18 @@ impl Target {
     /// Lets the chain return, and checks that all ten functions did.
     pub fn finish(self) {
         self.stop.store(1, Ordering::SeqCst);
-        // SAFETY: this thread locked the mutex; the byte is readable.
+        // SAFETY: mutex and condition live for ever, and this thread locked the contended one; the byte is readable.
         unsafe {
-            libc::pthread_mutex_unlock(self.mutex);
+            match self.kind {
+                Kind::Mutex => assert_eq!(libc::pthread_mutex_unlock(self.mutex), 0),
+                Kind::Condition => {
+                    // Holding the mutex: it is either waiting already or will see that it is to stop.
+                    libc::pthread_mutex_lock(self.mutex);
+                    libc::pthread_cond_signal(self.cond);
+                    libc::pthread_mutex_unlock(self.mutex);
+                }
+                _ => {}
+            }
             assert_eq!(libc::write(self.write.as_raw_fd(), b"x".as_ptr().cast(), 1), 1);
         }
         // Ends a sleep.

@@ -1,9 +1,14 @@
-/* Ten functions, each with a frame of its own, above a call that blocks or spins. The innermost is chain_1. */
+/* Ten functions, each with a frame of its own, above a call that blocks or spins. The innermost is chain_1.
+ * With PART set to a number only that function is compiled, so that each can be compiled in its own way. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,9 +17,34 @@ struct job {
   int fd;
   atomic_int *stop;
   pthread_mutex_t *mutex;
+  pthread_cond_t *cond;
 };
 
-enum { NANOSLEEP, READ, MUTEX, POLL, CLOCK, SPIN, HANDLER };
+/* VARIABLE: arrays whose length only running tells. No kind is as large as that. */
+#ifdef VARIABLE
+#define LENGTH(outer) (outer + (job->kind & 1024))
+#else
+#define LENGTH(outer) outer
+#endif
+
+#if !defined PART || PART == 1
+
+enum {
+  NANOSLEEP,
+  READ,
+  MUTEX,
+  POLL,
+  CLOCK,
+  SPIN,
+  HANDLER,
+  USLEEP,
+  CLOCK_NANOSLEEP,
+  EPOLL,
+  SELECT,
+  SEMAPHORE,
+  RECEIVE,
+  CONDITION
+};
 
 static int handler_fd;
 
@@ -27,18 +57,46 @@ void chain_handler(int signal) {
   __asm__ volatile("" ::: "memory");
 }
 
+/* Apart, so that chain_1 has an ordinary frame. */
+__attribute__((noinline)) static void prepare(struct job *job, int *fd, sem_t *semaphore, struct timespec *until) {
+  clock_gettime(CLOCK_REALTIME, until);
+  until->tv_sec += 100;
+  sem_init(semaphore, 0, 0);
+  if (job->kind == EPOLL) {
+    *fd = epoll_create1(0);
+  } else if (job->kind == RECEIVE) {
+    struct timeval timeout = {100, 0};
+    int pair[2];
+    socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+    setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    *fd = pair[0];
+  } else if (job->kind == HANDLER) {
+    struct sigaction action = {0};
+    action.sa_handler = chain_handler;
+    handler_fd = job->fd;
+    sigaction(SIGUSR2, &action, 0);
+  }
+}
+
 __attribute__((noinline)) int chain_1(struct job *job) {
-  volatile int depth = 1;
+  volatile int depth[LENGTH(1)];
   char byte;
-  struct timespec time = {100, 0};
+  int fd = job->fd;
+  struct timespec time = {100, 0}, until;
+  struct timeval timeout = {100, 0};
   struct pollfd wanted = {job->fd, POLLIN, 0};
+  struct epoll_event event;
+  fd_set set;
+  sem_t semaphore;
+  depth[0] = 1;
+  prepare(job, &fd, &semaphore, &until);
   switch (job->kind) {
   case NANOSLEEP:
     while (!atomic_load(job->stop))
       nanosleep(&time, 0);
     break;
   case READ:
-    while (read(job->fd, &byte, 1) < 0) {
+    while (read(fd, &byte, 1) < 0) {
     }
     break;
   case MUTEX:
@@ -55,33 +113,124 @@ __attribute__((noinline)) int chain_1(struct job *job) {
     break;
   case SPIN:
     while (!atomic_load(job->stop))
-      depth++;
+      depth[0]++;
     break;
-  case HANDLER: {
-    struct sigaction action = {0};
-    action.sa_handler = chain_handler;
-    handler_fd = job->fd;
-    sigaction(SIGUSR2, &action, 0);
+  case HANDLER:
     raise(SIGUSR2);
     break;
+  case USLEEP:
+    while (!atomic_load(job->stop))
+      usleep(100000000);
+    break;
+  case CLOCK_NANOSLEEP:
+    while (!atomic_load(job->stop))
+      clock_nanosleep(CLOCK_MONOTONIC, 0, &time, 0);
+    break;
+  case EPOLL:
+    while (!atomic_load(job->stop))
+      epoll_wait(fd, &event, 1, 100000);
+    break;
+  case SELECT:
+    while (!atomic_load(job->stop)) {
+      FD_ZERO(&set);
+      select(0, &set, 0, 0, &timeout);
+    }
+    break;
+  case SEMAPHORE:
+    while (!atomic_load(job->stop))
+      sem_timedwait(&semaphore, &until);
+    break;
+  case RECEIVE:
+    while (!atomic_load(job->stop))
+      recv(fd, &byte, 1, 0);
+    break;
+  case CONDITION:
+    pthread_mutex_lock(job->mutex);
+    while (!atomic_load(job->stop))
+      pthread_cond_timedwait(job->cond, job->mutex, &until);
+    pthread_mutex_unlock(job->mutex);
+    break;
   }
-  }
-  return depth;
+  if (fd != job->fd)
+    close(fd);
+  return depth[0];
 }
 
+#endif
+
+/* POINTER: called by what a variable says. */
+#ifdef POINTER
+#define CALL(inner) next(job)
+#else
+#define CALL(inner) chain_##inner(job)
+#endif
+
 #define CHAIN(outer, inner)                                                                                            \
+  int chain_##inner(struct job *job);                                                                                  \
   __attribute__((noinline)) int chain_##outer(struct job *job) {                                                       \
-    volatile int depth[outer];                                                                                         \
-    depth[0] = chain_##inner(job);                                                                                     \
+    int (*volatile next)(struct job *) = chain_##inner;                                                                \
+    volatile int depth[LENGTH(outer)];                                                                                 \
+    (void)next;                                                                                                        \
+    depth[0] = CALL(inner);                                                                                            \
     return depth[0] + 1;                                                                                               \
   }
 
+#if !defined PART || PART == 2
 CHAIN(2, 1)
+#endif
+#if !defined PART || PART == 3
 CHAIN(3, 2)
+#endif
+#if !defined PART || PART == 4
 CHAIN(4, 3)
+#endif
+#if !defined PART || PART == 5
 CHAIN(5, 4)
+#endif
+#if !defined PART || PART == 6
 CHAIN(6, 5)
+#endif
+#if !defined PART || PART == 7
 CHAIN(7, 6)
+#endif
+#if !defined PART || PART == 8
 CHAIN(8, 7)
+#endif
+#if !defined PART || PART == 9
 CHAIN(9, 8)
+#endif
+#if !defined PART || PART == 10
 CHAIN(10, 9)
+#endif
+
+#if !defined PART
+/* A chain above the remains of itself: it has run deeper before, and nobody has overwritten its frames. */
+__attribute__((noinline)) int stale_1(struct job *job) {
+  char byte;
+  /* Too little to do for it to save the frame pointer. */
+  return job->kind < 0 ? 1 : (int)read(job->fd, &byte, 1);
+}
+
+__attribute__((noinline)) int stale_2(struct job *job) {
+  volatile char hole[job->kind < 0 ? 64 : 8192];
+  int depth = stale_1(job);
+  return depth + (hole[0] & 0) + 1;
+}
+
+__attribute__((noinline)) int stale_3(struct job *job) {
+  volatile int depth = stale_2(job);
+  return depth + 1;
+}
+
+__attribute__((noinline)) static int deeper(struct job *job) {
+  volatile char hole[2048];
+  hole[0] = 0;
+  return stale_3(job) + hole[0];
+}
+
+__attribute__((noinline)) int stale_4(struct job *job) {
+  struct job nothing = *job;
+  nothing.kind = -1;
+  return deeper(&nothing) + stale_3(job) + 7;
+}
+#endif

@@ -1,0 +1,146 @@
+//! The call before a return address: is there one, and what does it call?
+
+use super::memory::Memory;
+use super::modules::ModuleTable;
+
+/// A call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Of the function that begins here, or of the stub (PLT) that leads to it.
+    Direct(u64),
+    /// Of what a register or a variable said.
+    Indirect,
+}
+
+/// The call that returns to `pc`. Code is read by `memory` alone; where it can't be read nothing is known.
+pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Call> {
+    modules.find(pc.wrapping_sub(1))?;
+    machine::before(pc, memory, modules)
+}
+
+/// Is it a call of the function that begins at `start`?
+pub fn is_of(call: Call, start: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
+    match call {
+        Call::Direct(target) => {
+            target == start || modules.find(target).is_some() && machine::stub_target(target, memory) == Some(start)
+        }
+        Call::Indirect => false,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    use super::Call;
+    use crate::unwind::memory::Memory;
+    use crate::unwind::modules::ModuleTable;
+
+    fn relative(bytes: &[u8], from: u64) -> Option<u64> {
+        let offset = i32::from_le_bytes(*bytes.first_chunk()?);
+        Some(from.wrapping_add_signed(i64::from(offset)))
+    }
+
+    pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Call> {
+        let bytes = memory.bytes::<7>(pc.checked_sub(7)?)?;
+        if let [_, _, 0xe8, offset @ ..] = &bytes {
+            let target = relative(offset, pc)?;
+            if modules.find(target).is_some() {
+                return Some(Call::Direct(target));
+            }
+        }
+        // Through a slot that the loader has filled in: as good as direct, if the function is still there.
+        if let [_, 0xff, 0x15, offset @ ..] = &bytes {
+            let target = relative(offset, pc).and_then(|slot| memory.word(slot));
+            return Some(target.map_or(Call::Indirect, Call::Direct));
+        }
+        indirect(&bytes).then_some(Call::Indirect)
+    }
+
+    /// `call` of a register or of memory takes two, three, four, six or seven bytes, by what follows its opcode.
+    fn indirect(bytes: &[u8; 7]) -> bool {
+        (0..=5).any(|at| {
+            let Some([0xff, operands, scale @ ..]) = bytes.get(at..) else { return false };
+            let (mode, group, base) = (operands >> 6, operands >> 3 & 7, operands & 7);
+            let indexed = mode != 3 && base == 4;
+            let offset = match (mode, indexed, scale.first()) {
+                (0, false, _) if base == 5 => 4,
+                (0, true, Some(scale)) if scale & 7 == 5 => 4,
+                (1, ..) => 1,
+                (2, ..) => 4,
+                _ => 0,
+            };
+            group == 2 && scale.len() == usize::from(indexed) + offset
+        })
+    }
+
+    /// Where a stub leads: `jmp` through a slot, behind a landing mark or not.
+    pub fn stub_target(stub: u64, memory: &impl Memory) -> Option<u64> {
+        let bytes = memory.bytes::<11>(stub)?;
+        let (length, offset) = match &bytes {
+            [0xff, 0x25, offset @ ..] => (6, offset.first_chunk::<4>()?),
+            [0xf2, 0xff, 0x25, offset @ ..] => (7, offset.first_chunk()?),
+            [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, offset @ ..] => (10, offset.first_chunk()?),
+            [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, offset @ ..] => (11, offset.first_chunk()?),
+            _ => return None,
+        };
+        memory.word(relative(offset, stub.wrapping_add(length))?)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod machine {
+    use super::Call;
+    use crate::unwind::memory::Memory;
+    use crate::unwind::modules::ModuleTable;
+
+    pub fn before(pc: u64, memory: &impl Memory, _: &ModuleTable) -> Option<Call> {
+        let at = pc.checked_sub(4)?;
+        let word = memory.u32(at)?;
+        match word {
+            _ if word >> 26 == 0b10_0101 => Some(Call::Direct(branch_target(word, at))),
+            // blr, and its forms that check a signature.
+            _ if word & 0xffff_fc1f == 0xd63f_0000 => Some(Call::Indirect),
+            _ if word & 0xfeff_f800 == 0xd63f_0800 => Some(Call::Indirect),
+            _ => None,
+        }
+    }
+
+    /// Where `b` and `bl` lead.
+    fn branch_target(word: u32, at: u64) -> u64 {
+        let offset = ((word << 6) as i32 >> 4) as i64;
+        at.wrapping_add_signed(offset)
+    }
+
+    /// Where a stub leads: `adrp x16; ldr x17, [x16]; add x16; br x17`, behind a landing mark or not; or a `b` that
+    /// reaches farther than a `bl`.
+    pub fn stub_target(stub: u64, memory: &impl Memory) -> Option<u64> {
+        const LANDING: u32 = 0xd503_245f;
+        let first = memory.u32(stub)?;
+        let at = if first == LANDING { stub.checked_add(4)? } else { stub };
+        let [page, load] = [0, 4].map(|step| memory.u32(at.wrapping_add(step)));
+        let (page, load) = (page?, load?);
+        if page >> 26 == 0b00_0101 {
+            return Some(branch_target(page, at));
+        }
+        if page & 0x9f00_001f != 0x9000_0010 || load & 0xffc0_03ff != 0xf940_0211 {
+            return None;
+        }
+        let pages = ((page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3) << 11;
+        let base = (at & !0xfff).wrapping_add_signed(i64::from(pages as i32 >> 11) << 12);
+        memory.word(base.wrapping_add(u64::from(load >> 10 & 0xfff) * 8))
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod machine {
+    use super::Call;
+    use crate::unwind::memory::Memory;
+    use crate::unwind::modules::ModuleTable;
+
+    pub fn before(_: u64, _: &impl Memory, _: &ModuleTable) -> Option<Call> {
+        None
+    }
+
+    pub fn stub_target(_: u64, _: &impl Memory) -> Option<u64> {
+        None
+    }
+}
