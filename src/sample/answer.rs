@@ -1,5 +1,7 @@
 //! What a thread answers to the sampling signal: registers, a piece of its stack, the frame records above it.
+#![allow(unsafe_code)]
 
+use crate::sys::mapping::Zeroed;
 use crate::unwind::registers::{COUNT, Registers};
 
 /// Bytes copied from the lowest end of the stack.
@@ -38,6 +40,11 @@ pub struct Answer {
     /// Frame records above the copy, innermost first.
     pub records: [Record; RECORDS],
 }
+
+// SAFETY: numbers.
+unsafe impl Zeroed for Record {}
+// SAFETY: numbers and an array of records.
+unsafe impl Zeroed for Answer {}
 
 impl Answer {
     /// The registers, all known.
