@@ -21,8 +21,8 @@ pub struct Record {
 
 /// Filled by the signal handler, in place: it is too large for an alternate stack.
 pub struct Answer {
-    /// Version of the loop's marks when the handler ran: names the stretch that this is a sample of.
-    pub version: usize,
+    /// Names the loop's stretch when the handler ran, which this is a sample of.
+    pub stretch: usize,
     /// Registers by DWARF number, as far as the processor has them.
     pub registers: [u64; COUNT],
     /// How many there are.
