@@ -90,5 +90,30 @@ static void child_leaves_nothing(void) {
   CHECK_OK(bc_uninstall());
 }
 
+/* What `executed_afterwards` executes; nothing by itself. */
+static void unmasks(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A signal that a thread had blocked when it was sampled would be pending in the program that is executed, and end it. */
+static void executed_afterwards(void) {
+  pid_t child = fork();
+  if (child == 0) {
+    bc_config config = config_of(50);
+    install_and_start(&config);
+    bc_loop *loop = watched("masked");
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    blocking_dispatch(loop, "work", 1, 150);
+    execl("/proc/self/exe", "test_forks", "unmasks", NULL);
+    _exit(2);
+  }
+  child_succeeds(child);
+}
+
 CASES({"log_handler_running", log_handler_running}, {"parent_installing", parent_installing},
-      {"child_leaves_nothing", child_leaves_nothing})
+      {"child_leaves_nothing", child_leaves_nothing},
+      {"executed_afterwards", executed_afterwards}, {"unmasks", unmasks})
