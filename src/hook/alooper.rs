@@ -20,6 +20,7 @@ static ADD_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static REMOVE_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static POLL_ONCE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static POLL_ALL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static FOR_THREAD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static LOOKED_UP: AtomicBool = AtomicBool::new(false);
 
 /// Which poll.
@@ -38,6 +39,7 @@ pub fn look_up() {
         (&REMOVE_FD, c"ALooper_removeFd"),
         (&POLL_ONCE, c"ALooper_pollOnce"),
         (&POLL_ALL, c"ALooper_pollAll"),
+        (&FOR_THREAD, c"ALooper_forThread"),
     ] {
         if place.load(Relaxed).is_null() {
             place.store(find(name), Release);
@@ -66,6 +68,16 @@ fn get(place: &AtomicPtr<c_void>) -> *mut c_void {
         return place.load(Acquire);
     }
     found
+}
+
+/// Address of the calling thread's looper, 0 without one.
+pub fn of_this_thread() -> usize {
+    let function = get(&FOR_THREAD);
+    if function.is_null() {
+        return 0;
+    }
+    // SAFETY: the NDK's function of this name has this type.
+    unsafe { transmute::<*mut c_void, unsafe extern "C" fn() -> *mut ALooper>(function)() }.addr()
 }
 
 /// `ALooper_addFd`, -1 without it.

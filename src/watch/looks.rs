@@ -111,7 +111,7 @@ impl Looks {
         let interval = interval_ns(self.terms.interval_ns, slot.limit_ns.load(Relaxed));
         outlook.interval_ns = outlook.interval_ns.min(interval);
         outlook.is_active |= is_new || (seen.open && GATE.is_open());
-        if !outlook.is_active {
+        if !outlook.is_active && registry::hears_of_ends() {
             return;
         }
         let before = self.track(number).reading;
@@ -271,8 +271,6 @@ impl Looks {
         let track = &mut self.tracks[usize::from(number)];
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
-        let may_be_pending = subject.may_be_pending;
-        track.may_be_pending = may_be_pending;
         if let Taken::Sample(mut sample) = taken {
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);

@@ -82,7 +82,7 @@ impl Monitor {
         self.is_running = is_running;
         if is_running {
             self.last_activity = Ticks::now();
-            self.looks.sampler.start(self.signal);
+            self.looks.sampler.start(self.signal, self.orders.signals_to_avoid());
         } else {
             // What the stop has closed is closed before anything else.
             self.looks.look();

@@ -5,13 +5,13 @@ use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
 use super::token::Token;
 use super::{bell, mark};
 use crate::sample::case::NAME;
-use crate::sys::clock::Ticks;
+use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
 use crate::sys::fork;
 use crate::sys::lock::Lock;
 use crate::sys::thread::{self, ExitKey};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
 
 /// What an installation says of loops. The lock is the registry's: whoever changes who is watched holds it.
 struct Terms {
@@ -27,6 +27,14 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Number of the key that tells when a thread ends, -1 for none. Its value in a thread is the thread's last token.
 static KEY: AtomicI64 = AtomicI64::new(-1);
+
+/// What is called when a thread that polled a looper has ended; 0 for nothing.
+static LOOPER_GONE: AtomicUsize = AtomicUsize::new(0);
+
+/// `hook` is told the looper of each thread that polled one and ends.
+pub fn on_looper_gone(hook: fn(usize)) {
+    LOOPER_GONE.store(hook as usize, Release);
+}
 
 /// Why a loop cannot be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +95,15 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
         if let Some((_, slot)) =
             slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own)
         {
-            set_name(slot, name);
-            return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
+            if slot.tid.load(Relaxed) == thread::tid() {
+                set_name(slot, name);
+                return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
+            }
+            // A thread that is gone had the same handle.
+            give_up(slot, Ticks::now());
+        }
+        if key().is_none() {
+            reap();
         }
         if watched() >= terms.max_loops {
             LOOPS_REFUSED.add_one();
@@ -115,7 +130,37 @@ fn find_place(own: usize) -> Option<(u8, &'static Slot)> {
     slot::used()
         .find(|(_, slot)| quarantined(slot) && slot.owner.load(Relaxed) == own)
         .or_else(|| slot::all().find(|(_, slot)| slot.phase() == FREE))
-        .or_else(|| slot::used().find(|(_, slot)| quarantined(slot) && !thread::exists(slot.tid.load(Relaxed))))
+        .or_else(|| slot::used().find(|(_, slot)| quarantined(slot) && has_left_marks(slot)))
+}
+
+/// Is the thread of a quarantined slot surely not inside a mark of the time before? It is gone, or has run for longer
+/// since than any mark takes.
+fn has_left_marks(slot: &Slot) -> bool {
+    const LONGER_NS: u64 = 10_000_000;
+    let now = clock::thread_cpu(slot.tid.load(Relaxed));
+    now.is_none_or(|now| now.saturating_sub(slot.closed_cpu_ns.load(Relaxed)) > LONGER_NS)
+}
+
+/// Gives up the loops of threads that have ended unheard, for want of a key.
+fn reap() {
+    let gone = |slot: &Slot| slot.phase() == WATCHED && !thread::exists(slot.tid.load(Relaxed));
+    for (_, slot) in slot::used().filter(|(_, slot)| gone(slot)) {
+        give_up(slot, Ticks::now());
+    }
+}
+
+/// Tells whether thread ends are heard of; otherwise who wants to know asks for each thread.
+pub fn hears_of_ends() -> bool {
+    key().is_some()
+}
+
+/// Loops watched now, less those whose threads have ended unheard.
+pub fn watched_alive() -> usize {
+    if key().is_none() {
+        let _terms = TERMS.lock();
+        reap();
+    }
+    watched()
 }
 
 fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_ns: u64) -> Token {
@@ -167,6 +212,8 @@ fn give_up(slot: &'static Slot, now: Ticks) {
     if by_owner {
         mark::close_all(slot, now);
     }
+    let cpu_ns = clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(0);
+    slot.closed_cpu_ns.store(cpu_ns, Relaxed);
     slot.token.store(0, Release);
     slot.closed_at.store(now.0, Relaxed);
     slot.closed_by_owner.store(u32::from(by_owner), Relaxed);
@@ -198,6 +245,8 @@ pub fn set_limit(token: Token, limit_ns: u64) -> bool {
         return false;
     }
     slot.limit_ns.store(if limit_ns == 0 { terms.limit_ns } else { limit_ns }, Relaxed);
+    // A shorter limit wants looks more often.
+    bell::MONITOR.ring();
     true
 }
 
@@ -221,13 +270,14 @@ pub fn current() -> Option<Option<&'static Slot>> {
         return Some(slot.is(token).then_some(slot));
     }
     let own = thread::handle();
-    let mut mine = slot::used().map(|(_, slot)| slot).filter(|slot| slot.owner.load(Relaxed) == own);
-    if let Some(slot) = mine.clone().find(|slot| slot.phase() == WATCHED) {
-        return Some(Some(slot));
-    }
     // A thread that is gone may have had the same handle, but not the same id.
     let tid = thread::tid();
-    mine.any(|slot| slot.tid.load(Relaxed) == tid).then_some(None)
+    let is_mine = |slot: &&Slot| slot.owner.load(Relaxed) == own && slot.tid.load(Relaxed) == tid;
+    let mut mine = slot::used().map(|(_, slot)| slot).filter(is_mine);
+    match mine.clone().find(|slot| slot.phase() == WATCHED) {
+        Some(slot) => Some(Some(slot)),
+        None => mine.next().map(|_| None),
+    }
 }
 
 /// The slot of a token.
@@ -252,6 +302,13 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
         if slot.is(token) && slot.owner.load(Relaxed) == thread::handle() {
             give_up(slot, Ticks::now());
             bell::MONITOR.ring();
+        }
+        let looper = slot.looper.swap(0, AcqRel);
+        let hook = LOOPER_GONE.load(Acquire);
+        if looper != 0 && hook != 0 {
+            // SAFETY: only `on_looper_gone` stores here, a function of this type.
+            let hook: fn(usize) = unsafe { core::mem::transmute(hook) };
+            hook(looper);
         }
     }
 }

@@ -44,6 +44,10 @@ pub struct Slot {
     pub closed_at: AtomicU64,
     /// 1: given up by the loop's own thread, which has posted what was late.
     pub closed_by_owner: AtomicU32,
+    /// The thread's CPU clock then.
+    pub closed_cpu_ns: AtomicU64,
+    /// The looper that the thread polls, 0 for none that we know of.
+    pub looper: AtomicUsize,
     /// The last token, whose generation counts on when the slot is taken again.
     pub last_token: AtomicUsize,
     /// The name, ending in a NUL.
@@ -62,6 +66,8 @@ static TABLE: [Slot; SLOTS] = [const {
         stack_hint: AtomicU64::new(0),
         closed_at: AtomicU64::new(0),
         closed_by_owner: AtomicU32::new(0),
+        closed_cpu_ns: AtomicU64::new(0),
+        looper: AtomicUsize::new(0),
         last_token: AtomicUsize::new(0),
         name: Lock::new([0; NAME + 1]),
     }

@@ -26,8 +26,6 @@ pub struct Track {
     pub reading: Reading,
     /// Closings of the gate that have been dealt with.
     pub closings: u64,
-    /// A signal of ours may be pending for the thread.
-    pub may_be_pending: bool,
     runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
@@ -42,7 +40,6 @@ impl Track {
         posted: (0, Ticks(0)),
         reading: Reading { at: Ticks(0), cpu_ns: 0 },
         closings: 0,
-        may_be_pending: false,
         runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,
@@ -72,7 +69,6 @@ impl Track {
             stretch_word: slot.marks.stretch(),
             stretch,
             stack: self.stack,
-            may_be_pending: self.may_be_pending,
             runs: &mut self.runs,
         }
     }
@@ -92,8 +88,10 @@ pub fn open(tid: i32, dumpable_window: bool) -> Option<SubjectFiles> {
     })
 }
 
-/// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives: the C library keeps the
-/// thread's own record, which `handle` points to, behind the stack, and what lies beyond may be anybody's.
+/// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives; empty where that is not
+/// known. The main thread's is told by its name. For others the C library keeps the thread's own record, which `handle`
+/// points to, behind the stack in the same mapping; without it there the address lies in a fiber's stack, whose memory
+/// may go at any time.
 fn stack_around(hint: u64, handle: u64) -> Span {
     let mut buffer = [0; 512];
     let Ok(maps) = OwnMaps::open() else { return Span::default() };
@@ -101,8 +99,11 @@ fn stack_around(hint: u64, handle: u64) -> Span {
     while let Ok(Some(line)) = lines.next_line() {
         let Some(mapping) = Mapping::parse(line) else { continue };
         if (mapping.start..mapping.end).contains(&hint) {
-            let end = if (hint..mapping.end).contains(&handle) { handle } else { mapping.end };
-            return Span { start: mapping.start, end };
+            return match mapping.path {
+                b"[stack]" => Span { start: mapping.start, end: mapping.end },
+                _ if (hint..mapping.end).contains(&handle) => Span { start: mapping.start, end: handle },
+                _ => Span::default(),
+            };
         }
     }
     Span::default()
