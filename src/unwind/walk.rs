@@ -4,6 +4,8 @@ use super::arch;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
 use super::fp;
+#[cfg(target_arch = "aarch64")]
+use super::link;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
@@ -83,6 +85,15 @@ pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, 
             out.approximate |= !found.is_certain;
             registers.set(arch::FP, found.frame_pointer);
             by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
+        }
+        // The way back is in a register that isn't known.
+        #[cfg(target_arch = "aarch64")]
+        if let Some(Err(Error::Unknown(30))) = by_cfi {
+            let start = stepper.function().start;
+            let Some(found) = link::caller(&registers, start, &mut stepper, memory, modules, reach) else { break };
+            out.approximate |= !found.is_certain;
+            (registers, interrupted) = (found.registers, false);
+            continue;
         }
         let step = by_cfi.and_then(Result::ok).or_else(|| {
             let step = fp::step(&registers, memory, modules, reach)?;
