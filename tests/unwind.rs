@@ -41,6 +41,7 @@ struct Walked {
     truncated: bool,
     approximate: bool,
     frames_cut: u32,
+    interrupted: Vec<usize>,
 }
 
 fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds: Span, depth: usize) -> Walked {
@@ -53,6 +54,7 @@ fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds
         truncated: stack.truncated,
         approximate: stack.approximate,
         frames_cut: stack.frames_cut,
+        interrupted: (0..stack.pcs().len()).filter(|frame| stack.is_interrupted(*frame)).collect(),
     }
 }
 
@@ -240,6 +242,9 @@ fn through_a_signal_handler() {
     assert!((3..=7).contains(&first), "{:?}", walked.names);
     assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()));
     assert!(!walked.truncated && !walked.approximate);
+    // The one that raised the signal, in its system call; behind the handler and what the kernel put there.
+    let [0, raised] = walked.interrupted[..] else { panic!("{:?}", walked.interrupted) };
+    assert_eq!(raised, 3, "{:?}", walked.names);
     target.finish();
 }
 

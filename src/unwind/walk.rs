@@ -1,5 +1,7 @@
 //! A whole stack, from the innermost frame to the root of the thread.
 
+use arrayvec::ArrayVec;
+
 use super::arch;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
@@ -14,7 +16,7 @@ use super::search;
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
 /// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
-const MOST_SIGNALS: u32 = 8;
+const MOST_SIGNALS: usize = 8;
 /// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
 const OTHER_STACK: u64 = 1 << 20;
 
@@ -23,6 +25,8 @@ const OTHER_STACK: u64 = 1 << 20;
 pub struct Stack<'o> {
     pcs: &'o mut [u64],
     count: usize,
+    /// Where among the frames those are that a signal interrupted.
+    interrupted: ArrayVec<usize, { MOST_SIGNALS + 1 }>,
     /// The root of the thread was not reached, or frames were cut.
     pub truncated: bool,
     /// Some step could not be verified.
@@ -34,7 +38,7 @@ pub struct Stack<'o> {
 impl<'o> Stack<'o> {
     /// Room for a stack of `pcs.len()` frames.
     pub fn new(pcs: &'o mut [u64]) -> Stack<'o> {
-        Stack { pcs, count: 0, truncated: true, approximate: false, frames_cut: 0 }
+        Stack { pcs, count: 0, interrupted: ArrayVec::new_const(), truncated: true, approximate: false, frames_cut: 0 }
     }
 
     /// The frames: the pc, then return addresses as they were found, but for pointer authentication.
@@ -42,10 +46,20 @@ impl<'o> Stack<'o> {
         self.pcs.get(..self.count).unwrap_or_default()
     }
 
-    fn push(&mut self, pc: u64) {
+    /// The frame's pc is where it was interrupted: the innermost one's, and that of each which a signal handler lies on.
+    /// Any other is a return address, and what is looked up is the address before it, which lies in the call.
+    pub fn is_interrupted(&self, frame: usize) -> bool {
+        self.interrupted.contains(&frame)
+    }
+
+    fn push(&mut self, pc: u64, interrupted: bool) {
         match self.pcs.get_mut(self.count) {
             Some(place) => {
                 *place = pc;
+                if interrupted {
+                    // As many as signals are believed.
+                    let _ = self.interrupted.try_push(self.count);
+                }
                 self.count += 1;
             }
             None => self.frames_cut = self.frames_cut.saturating_add(1),
@@ -62,6 +76,7 @@ impl<'o> Stack<'o> {
 /// Each step is by CFI; where that says nothing for a pc, by frame pointer. The walk stops where neither leads on, and
 /// where a step does not lead upwards into known code: it never looks for plausible values.
 pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span, out: &mut Stack) {
+    out.interrupted.clear();
     (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
     let mut stepper = Stepper::new();
     let mut registers = *registers;
@@ -71,7 +86,7 @@ pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, 
     let mut signals = 0;
     let mut rooted = false;
     loop {
-        out.push(registers.pc);
+        out.push(registers.pc, interrupted);
         if out.depth() >= DEEPEST {
             break;
         }
