@@ -13,7 +13,7 @@ use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::{Copied, Memory};
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, walk};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 
 use chain::{Build, Chain, Kind};
 use names::{Modules, chain_names};
@@ -48,6 +48,17 @@ fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds
     let mut pcs = vec![0; depth];
     let mut stack = Stack::new(&mut pcs);
     walk(registers, memory, &modules.table, bounds, &mut stack);
+    // What a walk remembers changes nothing.
+    let mut walker = Walker::new();
+    for _ in 0..2 {
+        let mut pcs = vec![0; depth];
+        let mut again = Stack::new(&mut pcs);
+        walker.walk(registers, memory, &modules.table, bounds, &mut again);
+        assert_eq!(
+            (again.pcs(), again.truncated, again.frames_cut, again.approximate),
+            (stack.pcs(), stack.truncated, stack.frames_cut, stack.approximate)
+        );
+    }
     Walked {
         names: modules.names(stack.pcs()),
         pcs: stack.pcs().to_vec(),

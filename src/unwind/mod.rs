@@ -23,6 +23,7 @@ pub mod prologue;
 #[cfg(target_arch = "aarch64")]
 mod prologue_arm64;
 pub mod registers;
+mod rules;
 pub mod search;
 pub mod symbols;
 pub mod walk;

@@ -11,6 +11,7 @@ use super::link;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
+use super::rules::Rules;
 use super::search;
 
 /// Frames beyond the caller's slice are counted up to this depth.
@@ -71,74 +72,159 @@ impl<'o> Stack<'o> {
     }
 }
 
+/// Walks stacks, and remembers what it found out about their frames, some 40 KiB of it.
+pub struct Walker {
+    stepper: Stepper,
+    rules: Rules,
+}
+
+impl Walker {
+    /// One that remembers nothing yet.
+    pub fn new() -> Walker {
+        Walker { stepper: Stepper::new(), rules: Rules::new() }
+    }
+
+    /// Like [`walk`], but by what earlier walks found out. The table of modules must be the same one each time.
+    pub fn walk(
+        &mut self,
+        registers: &Registers,
+        memory: &impl Memory,
+        modules: &ModuleTable,
+        bounds: Span,
+        out: &mut Stack,
+    ) {
+        self.rules.belong_to(modules.made());
+        let rules = Some(&mut self.rules);
+        Steps { stepper: &mut self.stepper, rules, memory, modules, bounds }.walk(registers, out);
+    }
+}
+
+impl Default for Walker {
+    fn default() -> Walker {
+        Walker::new()
+    }
+}
+
 /// Walks from `registers` outwards and fills `out`. `bounds` is the thread's stack; everything is read from `memory`.
 ///
-/// Each step is by CFI; where that says nothing for a pc, by frame pointer. The walk stops where neither leads on, and
-/// where a step does not lead upwards into known code: it never looks for plausible values.
+/// Each step is by CFI; where that says nothing for a pc, by frame pointer. A frame pointer that is needed and not known
+/// is searched for as [`search`] says. The walk stops where nothing leads on, and where a step does not lead upwards into
+/// known code: it never looks for plausible values.
 pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span, out: &mut Stack) {
-    out.interrupted.clear();
-    (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
-    let mut stepper = Stepper::new();
-    let mut registers = *registers;
-    registers.pc = arch::code_address(registers.pc);
-    // The innermost frame and one that a signal interrupted are at their pc, any other is behind its call.
-    let mut interrupted = true;
-    let mut signals = 0;
-    let mut rooted = false;
-    loop {
-        out.push(registers.pc, interrupted);
-        if out.depth() >= DEEPEST {
-            break;
-        }
-        let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
-        let reach = reach(bounds, registers.sp);
-        let mut by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
-        if let Some(Err(Error::Unknown(arch::FP))) = by_cfi {
-            let Some(found) = search::frame_pointer(&registers, stepper.function(), memory, modules, reach) else {
+    Steps { stepper: &mut Stepper::new(), rules: None, memory, modules, bounds }.walk(registers, out);
+}
+
+/// A frame that a step leads on from.
+struct Frame {
+    registers: Registers,
+    /// Its pc where it was interrupted, else the address before, which lies in the call.
+    lookup: u64,
+    reach: Span,
+}
+
+struct Steps<'w, 'm, M> {
+    stepper: &'w mut Stepper,
+    rules: Option<&'w mut Rules>,
+    memory: &'w M,
+    modules: &'w ModuleTable<'m>,
+    bounds: Span,
+}
+
+impl<M: Memory> Steps<'_, '_, M> {
+    fn walk(&mut self, registers: &Registers, out: &mut Stack) {
+        out.interrupted.clear();
+        (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
+        let mut registers = *registers;
+        registers.pc = arch::code_address(registers.pc);
+        let mut interrupted = true;
+        let mut signals = 0;
+        let mut rooted = false;
+        loop {
+            out.push(registers.pc, interrupted);
+            if out.depth() >= DEEPEST {
                 break;
+            }
+            let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
+            let reach = reach(self.bounds, registers.sp);
+            let mut frame = Frame { registers, lookup, reach };
+            let (caller, signal) = match self.caller(&mut frame, &mut out.approximate) {
+                Some(Step::Caller { registers, signal }) => (registers, signal),
+                Some(Step::Root) => {
+                    rooted = true;
+                    break;
+                }
+                None => break,
             };
-            out.approximate |= !found.is_certain;
-            registers.set(arch::FP, found.frame_pointer);
-            by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
-        }
-        // The way back is in a register that isn't known.
-        #[cfg(target_arch = "aarch64")]
-        if let Some(Err(Error::Unknown(30))) = by_cfi {
-            let start = stepper.function().start;
-            let Some(found) = link::caller(&registers, start, &mut stepper, memory, modules, reach) else { break };
-            out.approximate |= !found.is_certain;
-            (registers, interrupted) = (found.registers, false);
-            continue;
-        }
-        let step = by_cfi.and_then(Result::ok).or_else(|| {
-            let step = fp::step(&registers, memory, modules, reach)?;
-            out.approximate = true;
-            Some(step)
-        });
-        let (caller, signal) = match step {
-            Some(Step::Caller { registers, signal }) => (registers, signal),
-            Some(Step::Root) => {
-                rooted = true;
+            if signal {
+                // Where the interrupted code's stack is, nobody can say; only so many are believed.
+                signals += 1;
+                if signals > MOST_SIGNALS {
+                    break;
+                }
+            } else if !rises(&frame.registers, &caller, interrupted, reach) {
                 break;
             }
-            None => break,
-        };
-        if signal {
-            // Where the interrupted code's stack is, nobody can say; only so many are believed.
-            signals += 1;
-            if signals > MOST_SIGNALS {
+            // Behind a call there is code, unless what was taken for a return address isn't one.
+            if self.modules.find(if signal { caller.pc } else { caller.pc - 1 }).is_none() {
                 break;
             }
-        } else if !rises(&registers, &caller, interrupted, reach) {
-            break;
+            (registers, interrupted) = (caller, signal);
         }
-        // Behind a call there is code, unless what was taken for a return address isn't one.
-        if modules.find(if signal { caller.pc } else { caller.pc - 1 }).is_none() {
-            break;
-        }
-        (registers, interrupted) = (caller, signal);
+        out.truncated = !rooted || out.frames_cut > 0;
     }
-    out.truncated = !rooted || out.frames_cut > 0;
+
+    fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
+        let known = self.rules.as_ref().and_then(|rules| rules.get(frame.lookup));
+        if let Some(step) = known.and_then(|rule| rule.caller(&frame.registers, self.memory)) {
+            return Some(step);
+        }
+        let by_cfi = match self.by_cfi(frame) {
+            Some(Err(Error::Unknown(arch::FP))) => {
+                let function = self.stepper.function();
+                let found = search::frame_pointer(&frame.registers, function, self.memory, self.modules, frame.reach)?;
+                *approximate |= !found.is_certain;
+                frame.registers.set(arch::FP, found.frame_pointer);
+                let step = self.by_cfi(frame);
+                self.remember(frame, found.is_certain, step.as_ref().and_then(|step| step.as_ref().ok()));
+                step
+            }
+            // The way back is in a register that isn't known.
+            #[cfg(target_arch = "aarch64")]
+            Some(Err(Error::Unknown(30))) if frame.lookup == frame.registers.pc => {
+                let start = self.stepper.function().start;
+                let found =
+                    link::caller(&frame.registers, start, self.stepper, self.memory, self.modules, frame.reach)?;
+                *approximate |= !found.is_certain;
+                return Some(Step::Caller { registers: found.registers, signal: false });
+            }
+            step => {
+                if let (Some(Ok(_)), Some(rules), Some(rule)) = (&step, &mut self.rules, self.stepper.rule()) {
+                    rules.put(frame.lookup, rule);
+                }
+                step
+            }
+        };
+        by_cfi.and_then(Result::ok).or_else(|| {
+            let step = fp::step(&frame.registers, self.memory, self.modules, frame.reach)?;
+            *approximate = true;
+            Some(step)
+        })
+    }
+
+    fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
+        let image = &self.modules.find(frame.lookup)?.image;
+        Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
+    }
+
+    /// Keeps a rule together with the frame pointer that the code told.
+    fn remember(&mut self, frame: &Frame, is_certain: bool, step: Option<&Step>) {
+        let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
+        let (Some(Step::Caller { registers, .. }), true) = (step, is_certain) else { return };
+        let depth = frame.registers.get(arch::FP).and_then(|record| record.checked_sub(frame.registers.sp));
+        let depth = depth.and_then(|depth| u32::try_from(depth).ok());
+        rule.by_code = depth.map(|depth| (depth, registers.pc));
+        rules.put(frame.lookup, rule);
+    }
 }
 
 /// The part of the address space in which the stack goes on above `sp`.
