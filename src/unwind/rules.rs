@@ -6,7 +6,6 @@
 use gimli::RegisterRule;
 
 use super::arch;
-use super::cfi::Step;
 use super::memory::Memory;
 use super::registers::{COUNT, Registers};
 
@@ -52,48 +51,74 @@ impl Rule {
         }
         rule.cfa = i32::try_from(cfa.1).ok()?;
         for (number, how) in registers.filter(|(number, _)| usize::from(*number) < COUNT && *number != link.0) {
-            let place = preserved().position(|preserved| preserved == number)?;
+            let place = PRESERVED.iter().position(|preserved| *preserved == number)?;
             *rule.saved.get_mut(place)? = if *how == RegisterRule::SameValue { 0 } else { slot(how)? };
         }
         Some(rule)
     }
 
-    /// The caller of a frame; `None` where something is missing.
-    pub fn caller(&self, registers: &Registers, memory: &impl Memory) -> Option<Step> {
+    /// Makes a frame's registers its caller's; where something is missing, they stay as they are.
+    pub fn leave(&self, registers: &mut Registers, memory: &impl Memory) -> Left {
         if self.is_root {
-            return Some(Step::Root);
+            return Left::Root;
         }
-        let mut known = *registers;
-        let by_code = self.by_code.filter(|_| self.by_frame_pointer && registers.get(arch::FP).is_none());
-        if let Some((depth, _)) = by_code {
-            known.set(arch::FP, registers.sp.checked_add(u64::from(depth))?);
-        }
-        let base = if self.by_frame_pointer { known.get(arch::FP)? } else { known.sp };
+        self.try_leave(registers, memory).unwrap_or(Left::Not)
+    }
+
+    fn try_leave(&self, registers: &mut Registers, memory: &impl Memory) -> Option<Left> {
+        let (base, called) = match (registers.get(arch::FP), self.by_code) {
+            _ if !self.by_frame_pointer => (registers.sp, None),
+            (Some(frame_pointer), _) => (frame_pointer, None),
+            (None, by_code) => {
+                let (depth, called) = by_code?;
+                (registers.sp.checked_add(u64::from(depth))?, Some(called))
+            }
+        };
         let cfa = base.wrapping_add_signed(i64::from(self.cfa));
         let at = |slot: i8| cfa.wrapping_add_signed(i64::from(slot) * WORD);
         let pc = arch::code_address(memory.word(at(self.link))?);
-        if by_code.is_some_and(|(_, called)| called != pc) {
+        if called.is_some_and(|called| called != pc) {
             return None;
         }
         if pc == 0 {
-            return Some(Step::Root);
+            return Some(Left::Root);
         }
-        let mut caller = known.only(arch::PRESERVED);
-        for (number, slot) in preserved().zip(self.saved).filter(|(_, slot)| *slot != 0) {
+        registers.keep(arch::PRESERVED);
+        for (number, slot) in PRESERVED.iter().zip(self.saved).filter(|(_, slot)| *slot != 0) {
             match memory.word(at(slot)) {
-                Some(value) => caller.set(number, value),
-                None => caller.forget(number),
+                Some(value) => registers.set(*number, value),
+                None => registers.forget(*number),
             }
         }
-        (caller.pc, caller.sp) = (pc, cfa);
-        Some(Step::Caller { registers: caller, signal: false })
+        (registers.pc, registers.sp) = (pc, cfa);
+        Some(Left::Frame)
     }
 }
 
-/// The registers that a call preserves, by number.
-fn preserved() -> impl Iterator<Item = u16> {
-    (0..COUNT as u16).filter(|number| arch::PRESERVED >> number & 1 == 1)
+/// What came of leaving a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The registers are the caller's.
+    Frame,
+    /// There is no caller.
+    Root,
+    /// Something is missing.
+    Not,
 }
+
+/// The registers that a call preserves, by number.
+const PRESERVED: [u16; SAVED] = {
+    let mut numbers = [0; SAVED];
+    let (mut number, mut place) = (0, 0);
+    while place < SAVED {
+        if arch::PRESERVED >> number & 1 == 1 {
+            numbers[place] = number;
+            place += 1;
+        }
+        number += 1;
+    }
+    numbers
+};
 
 /// Where something was saved, in words from the CFA.
 fn slot(how: &RegisterRule<usize>) -> Option<i8> {

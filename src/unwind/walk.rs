@@ -11,7 +11,7 @@ use super::link;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
-use super::rules::Rules;
+use super::rules::{Left, Rules};
 use super::search;
 
 /// Frames beyond the caller's slice are counted up to this depth.
@@ -146,38 +146,52 @@ impl<M: Memory> Steps<'_, '_, M> {
             }
             let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
             let reach = reach(self.bounds, registers.sp);
-            let mut frame = Frame { registers, lookup, reach };
-            let (caller, signal) = match self.caller(&mut frame, &mut out.approximate) {
-                Some(Step::Caller { registers, signal }) => (registers, signal),
-                Some(Step::Root) => {
-                    rooted = true;
-                    break;
-                }
-                None => break,
+            let (pc, sp) = (registers.pc, registers.sp);
+            let known = self.rules.as_ref().and_then(|rules| rules.get(lookup));
+            let (left, signal) = match known.map_or(Left::Not, |rule| rule.leave(&mut registers, self.memory)) {
+                Left::Not => self.leave(&mut registers, lookup, reach, &mut out.approximate),
+                left => (left, false),
             };
+            if left != Left::Frame {
+                rooted = left == Left::Root;
+                break;
+            }
             if signal {
                 // Where the interrupted code's stack is, nobody can say; only so many are believed.
                 signals += 1;
                 if signals > MOST_SIGNALS {
                     break;
                 }
-            } else if !rises(&frame.registers, &caller, interrupted, reach) {
+            } else if !rises((pc, sp), (registers.pc, registers.sp), interrupted, reach) {
                 break;
             }
             // Behind a call there is code, unless what was taken for a return address isn't one.
-            if self.modules.find(if signal { caller.pc } else { caller.pc - 1 }).is_none() {
+            if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
                 break;
             }
-            (registers, interrupted) = (caller, signal);
+            interrupted = signal;
         }
         out.truncated = !rooted || out.frames_cut > 0;
     }
 
-    fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
-        let known = self.rules.as_ref().and_then(|rules| rules.get(frame.lookup));
-        if let Some(step) = known.and_then(|rule| rule.caller(&frame.registers, self.memory)) {
-            return Some(step);
+    fn is_code(&self, pc: u64) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.get(pc).is_some()) || self.modules.find(pc).is_some()
+    }
+
+    /// Makes a frame's registers its caller's; and was it a signal's frame?
+    fn leave(&mut self, registers: &mut Registers, lookup: u64, reach: Span, approximate: &mut bool) -> (Left, bool) {
+        let mut frame = Frame { registers: *registers, lookup, reach };
+        match self.caller(&mut frame, approximate) {
+            Some(Step::Caller { registers: caller, signal }) => {
+                *registers = caller;
+                (Left::Frame, signal)
+            }
+            Some(Step::Root) => (Left::Root, false),
+            None => (Left::Not, false),
         }
+    }
+
+    fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
         let by_cfi = match self.by_cfi(frame) {
             Some(Err(Error::Unknown(arch::FP))) => {
                 let function = self.stepper.function();
@@ -233,10 +247,10 @@ fn reach(bounds: Span, sp: u64) -> Span {
 }
 
 /// The caller's frame lies above. Only a function that has not pushed anything yet may have its caller's stack pointer,
-/// where calls push nothing.
-fn rises(callee: &Registers, caller: &Registers, interrupted: bool, reach: Span) -> bool {
-    let leaf = arch::LINK.is_some() && interrupted && caller.sp == callee.sp && caller.pc != callee.pc;
-    (caller.sp > callee.sp || leaf) && caller.sp <= reach.end
+/// where calls push nothing. Of each the pc and the stack pointer.
+fn rises(callee: (u64, u64), caller: (u64, u64), interrupted: bool, reach: Span) -> bool {
+    let leaf = arch::LINK.is_some() && interrupted && caller.1 == callee.1 && caller.0 != callee.0;
+    (caller.1 > callee.1 || leaf) && caller.1 <= reach.end
 }
 
 #[cfg(all(test, target_pointer_width = "64"))]
