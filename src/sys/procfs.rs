@@ -158,6 +158,11 @@ pub fn voluntary_switches(status: &[u8]) -> Option<u64> {
     number(status_value(status, b"voluntary_ctxt_switches:")?)
 }
 
+/// Time that a thread has been ready to run and has not, ns, from `/proc/PID/task/TID/schedstat`: the second number.
+pub fn queued_ns(schedstat: &[u8]) -> Option<u64> {
+    number(schedstat.trim_ascii().split(|b| *b == b' ').nth(1)?)
+}
+
 /// A value in kB of `/proc/meminfo`.
 pub fn memory_kb(meminfo: &[u8], key: &[u8]) -> Option<u64> {
     let rest = meminfo.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(key)?.strip_prefix(b":"))?;
@@ -201,6 +206,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let later = std::fs::read("/proc/thread-self/status").unwrap();
         assert!(voluntary_switches(&later).unwrap() > voluntary_switches(&status).unwrap());
+        assert!(queued_ns(&std::fs::read("/proc/thread-self/schedstat").unwrap()).is_some());
         let memory = std::fs::read("/proc/meminfo").unwrap();
         assert!(memory_kb(&memory, b"MemTotal").unwrap() > memory_kb(&memory, b"MemFree").unwrap());
     }

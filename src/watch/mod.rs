@@ -2,6 +2,8 @@
 
 pub mod allowances;
 pub mod bell;
+pub mod endings;
+pub mod gaps;
 pub mod gate;
 pub mod judge;
 pub mod late;

@@ -7,7 +7,7 @@ use crate::sample::sampler::{Runs, Subject, SubjectFiles};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::ThreadStat;
+use crate::sys::procfs::{ThreadStat, tracer};
 use crate::unwind::elf::Span;
 use arrayvec::ArrayString;
 use core::ffi::CStr;
@@ -71,6 +71,15 @@ impl Track {
             stack: self.stack,
             runs: &mut self.runs,
         }
+    }
+}
+
+impl Track {
+    /// A debugger is attached to the thread.
+    pub fn is_traced(&self) -> bool {
+        let mut text = [0; 2048];
+        let status = self.files.as_ref().and_then(|files| files.status.read(&mut text).ok());
+        status.and_then(tracer).is_some_and(|tracer| tracer != 0)
     }
 }
 
