@@ -1010,6 +1010,51 @@ void bc_dispatch_begin(struct bc_loop *loop,
 void bc_dispatch_end(struct bc_loop *loop);
 
 /**
+ * The loop beats: from the first beat on, the time from one beat to the next is a stretch and may be a block. For loops
+ * without dispatches, such as one that renders frames. Anything but a valid token of the calling thread's is counted in
+ * `calls_misused` and ignored.
+ *
+ * Units: none. Ownership: none. Threads: the loop's own.
+ * Async-signal-safe: no.
+ */
+void bc_loop_beat(struct bc_loop *loop);
+
+/**
+ * The loop has nothing to do: its open dispatches are closed, and it neither beats nor is judged from poll to poll until
+ * its next begin, beat or poll.
+ *
+ * Units: none. Ownership: none. Threads: the loop's own.
+ * Async-signal-safe: no.
+ */
+void bc_loop_idle(struct bc_loop *loop);
+
+/**
+ * An operation begins that may take `allowance_ms`, for example loading a level. While allowances are open, marks do not
+ * restart the time: it is judged against the latest of their ends, and never more strictly than by the loop's own limit.
+ * One that is exceeded is one block, from its begin to its `bc_allow_end`, named `why`. `UINT32_MAX`: no limit.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (0, or `loop` is NULL or stale), BC_ERROR_LIMIT_REACHED (eight are open),
+ * BC_ERROR_WRONG_THREAD, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: milliseconds. Ownership: `why` stays the caller's and must stay valid until the matching `bc_allow_end` has
+ * returned; NULL: no name. Threads: the loop's own. Async-signal-safe: no.
+ */
+bc_status bc_allow_begin(struct bc_loop *loop,
+                         uint32_t allowance_ms,
+                         const char *why);
+
+/**
+ * The innermost open allowance of the loop ends.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (none is open, or not installed), BC_ERROR_INVALID_ARGUMENT (`loop` is NULL or
+ * stale), BC_ERROR_WRONG_THREAD, BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: the loop's own.
+ * Async-signal-safe: no.
+ */
+bc_status bc_allow_end(struct bc_loop *loop);
+
+/**
  * The library's version, for example "0.1.0".
  *
  * Units: none. Ownership: a constant of the library's. Threads: any, before install too.

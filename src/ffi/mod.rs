@@ -9,6 +9,7 @@ pub mod lifecycle;
 pub mod log;
 pub mod looper;
 pub mod loops;
+pub mod progress;
 pub mod version;
 
 use crate::abi::bc_status::{self, *};

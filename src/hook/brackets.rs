@@ -110,11 +110,11 @@ pub unsafe fn poll(
         return unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
     };
     mark::poll_begins(slot);
-    let version = slot.marks.version().current();
+    let version = slot.marks.version();
     // SAFETY: the caller vouches for the arguments.
     let result = unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
     // One poll waits first and runs callbacks then, so the last one's end is where the waiting has ended for good.
-    let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version().current() != version;
+    let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version() != version;
     mark::poll_returns(slot, result, from_callback);
     result
 }

@@ -26,13 +26,13 @@ impl Version {
         Version(AtomicUsize::new(0))
     }
 
-    /// Writes words; by the one writer only. A write inside a write is part of it.
+    /// Writes words; by the one writer only, and not inside another write. `words` is told the version that they will have.
     #[inline(always)]
-    pub fn write(&self, words: impl FnOnce()) {
+    pub fn write(&self, words: impl FnOnce(usize)) {
         let version = self.0.load(Relaxed);
         self.0.store(version.wrapping_add(1), Relaxed);
         fence(Release);
-        words();
+        words(version.wrapping_add(2));
         self.0.store(version.wrapping_add(2), Release);
     }
 
@@ -74,7 +74,7 @@ mod model {
             let writer = shared.clone();
             let thread = loom::thread::spawn(move || {
                 for value in 1..=2 {
-                    writer.0.write(|| {
+                    writer.0.write(|_| {
                         writer.1.store(value, Relaxed);
                         writer.2.store(value, Relaxed);
                     });

@@ -1,5 +1,7 @@
 //! What a thread answers to the sampling signal: registers, a piece of its stack, the frame records above it.
+#![allow(unsafe_code)]
 
+use crate::sys::mapping::Zeroed;
 use crate::unwind::registers::{COUNT, Registers};
 
 /// Bytes copied from the lowest end of the stack.
@@ -19,8 +21,8 @@ pub struct Record {
 
 /// Filled by the signal handler, in place: it is too large for an alternate stack.
 pub struct Answer {
-    /// Version of the loop's marks when the handler ran: names the stretch that this is a sample of.
-    pub version: usize,
+    /// Names the loop's stretch when the handler ran, which this is a sample of.
+    pub stretch: usize,
     /// Registers by DWARF number, as far as the processor has them.
     pub registers: [u64; COUNT],
     /// How many there are.
@@ -38,6 +40,11 @@ pub struct Answer {
     /// Frame records above the copy, innermost first.
     pub records: [Record; RECORDS],
 }
+
+// SAFETY: numbers.
+unsafe impl Zeroed for Record {}
+// SAFETY: numbers and an array of records.
+unsafe impl Zeroed for Answer {}
 
 impl Answer {
     /// The registers, all known.

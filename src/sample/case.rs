@@ -55,8 +55,8 @@ pub struct Case {
     pub tid: i32,
     /// The loop's name, ending in a NUL.
     pub loop_name: [u8; NAME + 1],
-    /// Version of the loop's marks in this stretch.
-    pub version: usize,
+    /// Names the stretch among the loop's.
+    pub stretch: usize,
     /// Begin.
     pub from: Ticks,
     /// Begin on the wall clock.
@@ -103,7 +103,7 @@ impl Case {
         slot: 0,
         tid: 0,
         loop_name: [0; NAME + 1],
-        version: 0,
+        stretch: 0,
         from: Ticks(0),
         start_unix_ms: 0,
         limit_ns: 0,

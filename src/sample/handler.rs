@@ -16,7 +16,6 @@
 #![allow(unsafe_code)]
 
 use super::answer::{Answer, COPY, RECORDS, Record};
-use crate::ring::version::Version;
 use crate::sys::context;
 use crate::sys::counters::WAITS_CUT;
 use crate::sys::errno::Errno;
@@ -44,7 +43,7 @@ pub static REQUEST: AtomicU32 = AtomicU32::new(IDLE);
 /// Who is asked, written while IDLE and read while WRITING.
 pub static TARGET: Target = Target {
     tid: AtomicI32::new(0),
-    marks: AtomicPtr::new(ptr::null_mut()),
+    stretch: AtomicPtr::new(ptr::null_mut()),
     stack_low: AtomicU64::new(0),
     stack_high: AtomicU64::new(0),
 };
@@ -65,8 +64,8 @@ pub static PREVIOUS: Previous = Previous { place: AtomicUsize::new(0), long_form
 pub struct Target {
     /// The thread.
     pub tid: AtomicI32,
-    /// The version of its loop's marks, which is static.
-    pub marks: AtomicPtr<Version>,
+    /// The word that names its loop's stretch, which is static.
+    pub stretch: AtomicPtr<AtomicUsize>,
     /// The thread's stack, as far as it is known to be mapped.
     pub stack_low: AtomicU64,
     /// Its end; 0 where the stack is not known.
@@ -131,7 +130,7 @@ fn answer(context: *const c_void) {
 /// `context` is the running handler's.
 unsafe fn fill(answer: &mut Answer, context: *const c_void) {
     // SAFETY: null or a static.
-    answer.version = unsafe { TARGET.marks.load(Relaxed).as_ref() }.map_or(1, Version::current);
+    answer.stretch = unsafe { TARGET.stretch.load(Relaxed).as_ref() }.map_or(1, |stretch| stretch.load(Relaxed));
     answer.register_count = 0;
     let (registers, count) = (&mut answer.registers, &mut answer.register_count);
     // SAFETY: the caller vouches for the context.

@@ -5,20 +5,19 @@ use super::answer::Answer;
 use super::handler::{
     ANSWER, ARMED, DONE, IDLE, INSIDE, OUTSTANDING, PREVIOUS, REQUEST, STATE, TARGET, WRITING, on_signal,
 };
-use crate::ring::version::Version;
 use crate::sys::clock::Ticks;
 use crate::sys::cpu_timer::CpuTimer;
 use crate::sys::signal::{self, Taken};
 use crate::sys::{futex, thread};
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// Who is asked.
 #[derive(Clone, Copy)]
 pub struct Ask {
     /// The thread.
     pub tid: i32,
-    /// The version of its loop's marks.
-    pub marks: &'static Version,
+    /// The word that names its loop's stretch.
+    pub stretch: &'static AtomicUsize,
     /// Its stack, `high` 0 where it is not known.
     pub stack_low: u64,
     /// See `stack_low`.
@@ -101,7 +100,7 @@ impl Requests {
             _ => return Err(Silence::Busy),
         }
         TARGET.tid.store(ask.tid, Relaxed);
-        TARGET.marks.store(core::ptr::from_ref(ask.marks).cast_mut(), Relaxed);
+        TARGET.stretch.store(core::ptr::from_ref(ask.stretch).cast_mut(), Relaxed);
         TARGET.stack_low.store(ask.stack_low, Relaxed);
         TARGET.stack_high.store(ask.stack_high, Relaxed);
         self.ticket = self.ticket.wrapping_add(1);

@@ -6,7 +6,6 @@ use super::evidence::Sample;
 use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
-use crate::ring::version::Version;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
 use crate::sys::maps::OwnMaps;
@@ -18,7 +17,7 @@ use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
 use crate::unwind::walk::{Stack, walk};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
 /// gets its turn within a few times the scheduler's slice.
@@ -48,10 +47,10 @@ pub struct Subject<'a> {
     pub files: Option<&'a SubjectFiles>,
     /// When it was started, as its `stat` says: another time is another thread under the same id.
     pub start_time: u64,
-    /// The version of its loop's marks, and the one of the stretch that is to be sampled.
-    pub marks: &'static Version,
-    /// See `marks`.
-    pub version: usize,
+    /// The word that names its loop's stretch, and the name of the one that is to be sampled.
+    pub stretch_word: &'static AtomicUsize,
+    /// See `stretch_word`.
+    pub stretch: usize,
     /// Its stack; empty where not known.
     pub stack: Span,
     /// A signal of ours may still be pending for it.
@@ -175,7 +174,7 @@ impl Sampler {
             (Method::NoSignal, None) => {}
             (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
-        if subject.marks.current() != subject.version {
+        if subject.stretch_word.load(Acquire) != subject.stretch {
             SAMPLES_LOST.add_one();
             return Taken::Over;
         }
@@ -269,7 +268,7 @@ impl Sampler {
     ) -> bool {
         let ask = Ask {
             tid: subject.tid,
-            marks: subject.marks,
+            stretch: subject.stretch_word,
             stack_low: subject.stack.start,
             stack_high: subject.stack.end,
         };
@@ -300,7 +299,7 @@ impl Sampler {
             }
         };
         SIGNALS_SENT.add_one();
-        if answer.version != subject.version {
+        if answer.stretch != subject.stretch {
             return true;
         }
         let registers = answer.registers();

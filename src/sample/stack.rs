@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn copy_then_records_then_nothing() {
         let mut answer = Box::new(Answer {
-            version: 0,
+            stretch: 0,
             registers: [0; COUNT],
             register_count: 0,
             pc: 0,

@@ -22,10 +22,6 @@ unsafe impl Zeroed for u64 {}
 unsafe impl Zeroed for crate::abi::bc_frame {}
 // SAFETY: numbers, a nullable pointer, bools, and an enumeration that has a zero.
 unsafe impl Zeroed for crate::abi::bc_sample {}
-// SAFETY: numbers.
-unsafe impl Zeroed for crate::sample::answer::Record {}
-// SAFETY: numbers and an array of records.
-unsafe impl Zeroed for crate::sample::answer::Answer {}
 // SAFETY: an array of such values.
 unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 

@@ -1,8 +1,6 @@
 //! Reading the process's own memory without faulting.
 #![allow(unsafe_code)]
 
-use crate::unwind::memory::Memory;
-
 /// The process's own memory, read by the kernel: an address that isn't readable gives an error, not a signal, also when
 /// another thread unmaps it in that instant.
 #[derive(Clone, Copy, Debug)]
@@ -48,49 +46,5 @@ impl OwnMemory {
             )
         };
         usize::try_from(read).unwrap_or(0)
-    }
-}
-
-impl Memory for OwnMemory {
-    fn read(&self, address: u64, out: &mut [u8]) -> bool {
-        self.copy(address, out) == out.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_itself_and_fails_softly() {
-        let memory = OwnMemory::new();
-        let value = 0x1234_5678_9abc_def0_u64;
-        assert_eq!(memory.bytes(&raw const value as u64).map(u64::from_ne_bytes), Some(value));
-        for wrong in [0, 1, 4095, 0x0000_8000_0000_0000, 0xffff_8000_0000_0000, u64::MAX - 7, u64::MAX] {
-            assert_eq!(memory.bytes::<8>(wrong), None, "{wrong:#x}");
-        }
-    }
-
-    #[test]
-    fn a_piece_that_ends_in_nothing_is_not_read() {
-        // SAFETY: a fresh mapping of two pages, whose second is given back at once.
-        let page = unsafe {
-            let page = libc::mmap(
-                core::ptr::null_mut(),
-                8192,
-                libc::PROT_READ,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            assert_ne!(page, libc::MAP_FAILED);
-            assert_eq!(libc::mprotect(page.byte_add(4096), 4096, libc::PROT_NONE), 0);
-            page
-        };
-        let memory = OwnMemory::new();
-        assert!(memory.bytes::<16>(page as u64 + 4080).is_some());
-        assert!(memory.bytes::<16>(page as u64 + 4088).is_none());
-        // SAFETY: the mapping made above, which nobody refers to any more.
-        unsafe { libc::munmap(page, 8192) };
     }
 }

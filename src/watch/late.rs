@@ -8,8 +8,8 @@ use crate::sys::clock::Ticks;
 pub struct LateEnd {
     /// The loop's token: a slot may be taken anew before the monitor comes by.
     pub token: usize,
-    /// Version of the marks in it.
-    pub version: usize,
+    /// Names it among the loop's stretches.
+    pub stretch: usize,
     /// Begin, as far as it counts.
     pub from: Ticks,
     /// End.

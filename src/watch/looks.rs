@@ -148,7 +148,7 @@ impl Looks {
             interval_ns,
         });
         // Posted already, its thread on the way to the mark that says so.
-        if self.track(number).posted == (seen.version, from) {
+        if self.track(number).posted == (seen.stretch, from) {
             return;
         }
         let case = match verdict {
@@ -163,7 +163,7 @@ impl Looks {
                 }
             }
         };
-        if verdict != Verdict::Late && slot.marks.version().current() == seen.version {
+        if verdict != Verdict::Late && is_still(slot, seen) {
             self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang);
         }
         self.sample_if_due(number, case, slot, reading.at);
@@ -195,7 +195,7 @@ impl Looks {
         }
         let mut case = self.new_case(number, slot, from, seen.limit_ns);
         case.phase = Phase::Late;
-        case.version = seen.version;
+        case.stretch = seen.stretch;
         case.interval_ns = interval_ns;
         case.cpu_before = before;
         case.cpu_first = first;
@@ -252,25 +252,24 @@ impl Looks {
         let mut bytes = [0; crate::sample::what::WHAT];
         let length = OwnMemory::new().copy(seen.what.addr() as u64, &mut bytes);
         let what = What::from_bytes(seen.what, bytes.get(..length).unwrap_or(&[]));
-        if slot.marks.version().current() == seen.version { what } else { What::NONE }
+        if is_still(slot, seen) { what } else { What::NONE }
     }
 
     fn sample_if_due(&mut self, number: u8, case: usize, slot: &'static Slot, now: Ticks) {
-        let keeps = {
+        let (keeps, stretch) = {
             let mut evidence = self.evidence.lock();
             let Some(case) = evidence.case_mut(case) else { return };
             if now < case.next_tick() {
                 return;
             }
             case.ticks = now.since(case.from) / case.interval_ns.max(1);
-            case.ticks % case.stride == 0
+            (case.ticks % case.stride == 0, case.stretch)
         };
         if !keeps {
             return;
         }
-        let version = self.track(number).version;
         let track = &mut self.tracks[usize::from(number)];
-        let mut subject = track.subject(slot, version);
+        let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         let may_be_pending = subject.may_be_pending;
         track.may_be_pending = may_be_pending;
@@ -291,10 +290,10 @@ impl Looks {
     /// A stretch longer than its limit has ended, as its own thread or we have measured.
     fn ended(&mut self, number: u8, slot: &Slot, end: &LateEnd) {
         let track = self.track(number);
-        if track.token != end.token || track.posted == (end.version, end.from) {
+        if track.token != end.token || track.posted == (end.stretch, end.from) {
             return;
         }
-        track.posted = (end.version, end.from);
+        track.posted = (end.stretch, end.from);
         let before = track.reading;
         let last = Reading { at: end.to, cpu_ns: end.cpu_ns };
         if last.at > before.at {
@@ -303,11 +302,11 @@ impl Looks {
         let found = {
             let evidence = self.evidence.lock();
             let found = evidence.find(number);
-            found.filter(|found| evidence.case(*found).is_some_and(|c| (c.version, c.from) == (end.version, end.from)))
+            found.filter(|found| evidence.case(*found).is_some_and(|c| (c.stretch, c.from) == (end.stretch, end.from)))
         };
         let case = found.or_else(|| {
             let mut case = self.new_case(number, slot, end.from, end.limit_ns);
-            (case.version, case.phase) = (end.version, Phase::Late);
+            (case.stretch, case.phase) = (end.stretch, Phase::Late);
             (case.cpu_before, case.cpu_first) = (before, last);
             self.evidence.lock().open_case(case)
         });
@@ -341,7 +340,7 @@ impl Looks {
         let mut evidence = self.evidence.lock();
         let Some(found) = evidence.find(number) else { return };
         let Some(case) = evidence.case(found).copied() else { return };
-        let is_over = case.version != seen.version || !seen.open;
+        let is_over = case.stretch != seen.stretch || !seen.open;
         if !is_over {
             return;
         }
@@ -356,7 +355,7 @@ impl Looks {
     fn end_open_case(&mut self, number: u8, case: &Case, to: Ticks) {
         let end = LateEnd {
             token: self.track(number).token,
-            version: case.version,
+            stretch: case.stretch,
             from: case.from,
             to,
             cpu_ns: clock::thread_cpu(case.tid).unwrap_or(case.cpu_last.cpu_ns),
@@ -382,7 +381,7 @@ impl Looks {
         if seen.open && to.since(from) > seen.limit_ns {
             let end = LateEnd {
                 token: self.track(number).token,
-                version: seen.version,
+                stretch: seen.stretch,
                 from,
                 to,
                 cpu_ns: clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(self.track(number).reading.cpu_ns),
@@ -414,4 +413,9 @@ impl Looks {
         *self.track(number) = Track::NONE;
         registry::release(slot);
     }
+}
+
+/// Does the stretch that was seen still go on?
+fn is_still(slot: &Slot, seen: &Seen) -> bool {
+    slot.marks.look().is_some_and(|now| now.open && now.stretch == seen.stretch)
 }

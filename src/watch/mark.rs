@@ -1,5 +1,6 @@
 //! The marks: what the watched thread runs with every dispatch. No lock, no allocation, no system call, nobody woken.
 
+use super::allowances::MOST;
 use super::bell;
 use super::gate::GATE;
 use super::late::LateEnd;
@@ -45,8 +46,109 @@ pub fn end(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
     close_stretch(slot, now);
+    if slot.marks.is_allowed() {
+        end_allowances_of_dispatch(slot, now);
+    }
     if !slot.marks.end(now, slot.limit_ns.load(Relaxed)) {
         misused();
+    }
+}
+
+/// The loop beats: from the first beat on, the time from beat to beat is a stretch.
+#[inline(always)]
+pub fn beat(raw: usize) {
+    let Some(slot) = own(raw) else { return misused() };
+    let now = Ticks::now();
+    close_stretch(slot, now);
+    slot.marks.beat(now, slot.limit_ns.load(Relaxed));
+    bell::notice();
+}
+
+/// The loop has nothing to do: all its dispatches are closed, and it does not beat.
+pub fn idle(raw: usize) {
+    let Some(slot) = own(raw) else { return misused() };
+    let now = Ticks::now();
+    close_stretch(slot, now);
+    if slot.marks.is_allowed() {
+        end_allowances_above(slot, now, 0);
+    }
+    slot.marks.idle(now, slot.limit_ns.load(Relaxed));
+}
+
+/// Why an allowance was not opened or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The token is not valid.
+    Stale,
+    /// The loop is another thread's.
+    Thread,
+    /// As many as there may be are open.
+    Full,
+    /// None is open.
+    None,
+}
+
+fn own_or_why(raw: usize) -> Result<&'static Slot, Refusal> {
+    if let Some(slot) = own(raw) {
+        return Ok(slot);
+    }
+    misused();
+    let is_valid = Token::from_raw(raw).is_some_and(|token| slot(token.slot()).is(token));
+    Err(if is_valid { Refusal::Thread } else { Refusal::Stale })
+}
+
+/// An allowance of so many ns, or without limit, begins. `why` stays valid until its end.
+pub fn allow_begin(raw: usize, allowance_ns: Option<u64>, why: *const c_char) -> Result<(), Refusal> {
+    let slot = own_or_why(raw)?;
+    if slot.marks.allowances().count() as usize >= MOST {
+        return Err(Refusal::Full);
+    }
+    let now = Ticks::now();
+    close_stretch(slot, now);
+    slot.marks.change_allowances(now, slot.limit_ns.load(Relaxed), |allowances, depth| {
+        allowances.begin(now, allowance_ns, why, depth);
+    });
+    bell::notice();
+    Ok(())
+}
+
+/// The innermost allowance ends.
+pub fn allow_end(raw: usize) -> Result<(), Refusal> {
+    let slot = own_or_why(raw)?;
+    let count = slot.marks.allowances().count();
+    let Some(innermost) = count.checked_sub(1) else { return Err(Refusal::None) };
+    let now = Ticks::now();
+    if slot.marks.allowances().latest().is_some_and(|latest| latest.place == innermost as usize) {
+        close_allowed_stretch(slot, now);
+    }
+    slot.marks.change_allowances(now, slot.limit_ns.load(Relaxed), |allowances, _| allowances.end());
+    Ok(())
+}
+
+/// Allowances end with the dispatch that they began in.
+#[cold]
+#[inline(never)]
+fn end_allowances_of_dispatch(slot: &Slot, now: Ticks) {
+    if let Some(depth) = slot.marks.depth().checked_sub(1) {
+        end_allowances_above(slot, now, depth);
+    }
+}
+
+fn end_allowances_above(slot: &Slot, now: Ticks, depth: u32) {
+    if slot.marks.allowances().ends_latest_above(depth) {
+        close_allowed_stretch(slot, now);
+    }
+    let mut ended = 0;
+    slot.marks.change_allowances(now, slot.limit_ns.load(Relaxed), |allowances, _| {
+        ended = allowances.end_above(depth);
+    });
+    (0..ended).for_each(|_| misused());
+}
+
+/// An allowance that counts is over: was it exceeded?
+fn close_allowed_stretch(slot: &Slot, now: Ticks) {
+    if let Some((at, limit_ns)) = slot.marks.allowed_stretch() {
+        perhaps_late(slot, at, now, limit_ns);
     }
 }
 
@@ -87,6 +189,7 @@ pub fn callback_ends(slot: &Slot, outer: Outer) {
 /// The loop is given up by its own thread.
 pub fn close_all(slot: &Slot, now: Ticks) {
     close_stretch(slot, now);
+    close_allowed_stretch(slot, now);
     slot.marks.close_all(now);
 }
 
@@ -118,7 +221,7 @@ fn perhaps_late(slot: &Slot, at: Ticks, now: Ticks, limit_ns: u64) {
         let what = unsafe { What::copy(what) };
         LateEnd {
             token: slot.last_token.load(Relaxed),
-            version: slot.marks.version().current(),
+            stretch: slot.marks.stretch().load(Relaxed),
             from,
             to,
             cpu_ns: clock::own_cpu(),

@@ -1,10 +1,11 @@
 //! The words that a loop's marks write.
 
+use super::allowances::Allowances;
 use crate::ring::version::Version;
 use crate::sys::clock::Ticks;
 use core::ffi::c_char;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Dispatches whose names are kept; deeper ones are counted only.
 pub const NAMED_DEPTH: usize = 16;
@@ -13,8 +14,14 @@ pub const NAMED_DEPTH: usize = 16;
 const WAITING: u32 = 1 << 31;
 /// A poll has returned and the next one has not begun: that time is a dispatch of its own, below all callbacks.
 const BETWEEN: u32 = 1 << 30;
+/// The loop beats: the time from beat to beat is a stretch.
+const BEATING: u32 = 1 << 29;
+/// An allowance is open: the stretch is the allowance's, and marks inside do not restart it.
+const ALLOWED: u32 = 1 << 28;
 /// The rest is the number of open dispatches.
-const DEPTH: u32 = BETWEEN - 1;
+const DEPTH: u32 = ALLOWED - 1;
+/// What makes a loop busy, unless it waits.
+const BUSY: u32 = BETWEEN | BEATING | DEPTH;
 
 /// What a dispatch is called.
 struct Name {
@@ -27,16 +34,21 @@ struct Name {
 /// own thread. All relaxed: `version` orders them.
 pub struct Marks {
     version: Version,
+    /// Names the stretch: the version that the words had when it began.
+    stretch: AtomicUsize,
     /// The last mark. While `state` is open, the begin of the stretch.
     at: AtomicU64,
     /// The stretch's limit, ns: fixed when it begins.
     limit_ns: AtomicU64,
-    /// WAITING, BETWEEN and the depth.
+    /// WAITING, BETWEEN, BEATING, ALLOWED and the depth.
     state: AtomicU32,
     /// The depth at which BETWEEN was set: dispatches above it are inside, those below are outside.
     between_depth: AtomicU32,
     between_tag: AtomicU64,
     names: [Name; NAMED_DEPTH],
+    allowances: Allowances,
+    /// When WAITING was set.
+    waits_since: AtomicU64,
 }
 
 /// What the words say at a moment.
@@ -44,13 +56,15 @@ pub struct Marks {
 pub struct Seen {
     /// Names this state of the words.
     pub version: usize,
+    /// Names the stretch.
+    pub stretch: usize,
     /// The last mark.
     pub at: Ticks,
-    /// A dispatch is open and the loop does not wait.
+    /// A dispatch is open, or the loop beats, and it does not wait.
     pub open: bool,
     /// The stretch's limit, ns.
     pub limit_ns: u64,
-    /// The innermost open dispatch's text. Valid while `version` is current, so to be read with care.
+    /// The innermost open dispatch's text, or the allowance's. Valid while the stretch goes on, so to be read with care.
     pub what: *const c_char,
     /// The innermost open dispatch's tag.
     pub tag: u64,
@@ -69,36 +83,60 @@ impl Marks {
     pub const fn new() -> Marks {
         Marks {
             version: Version::new(),
+            stretch: AtomicUsize::new(0),
             at: AtomicU64::new(0),
             limit_ns: AtomicU64::new(0),
             state: AtomicU32::new(0),
             between_depth: AtomicU32::new(0),
             between_tag: AtomicU64::new(0),
             names: [const { Name { what: AtomicPtr::new(ptr::null_mut()), tag: AtomicU64::new(0) } }; NAMED_DEPTH],
+            allowances: Allowances::new(),
+            waits_since: AtomicU64::new(0),
         }
     }
 
-    /// Begin of the open stretch and its limit; by the own thread.
+    /// Begin of the open stretch that the next mark ends, and its limit; by the own thread. None under an allowance, which
+    /// marks do not end.
     #[inline(always)]
     pub fn open_stretch(&self) -> Option<(Ticks, u64)> {
         let state = self.state.load(Relaxed);
-        let open = state & WAITING == 0 && state != 0;
+        let open = state & (WAITING | ALLOWED) == 0 && state != 0;
+        open.then(|| (Ticks(self.at.load(Relaxed)), self.limit_ns.load(Relaxed)))
+    }
+
+    /// Is an allowance open?
+    #[inline(always)]
+    pub fn is_allowed(&self) -> bool {
+        self.state.load(Relaxed) & ALLOWED != 0
+    }
+
+    /// Begin and limit of the stretch of an allowance that counts; by the own thread.
+    pub fn allowed_stretch(&self) -> Option<(Ticks, u64)> {
+        let state = self.state.load(Relaxed);
+        let open = state & WAITING == 0 && state & ALLOWED != 0 && state & BUSY != 0;
         open.then(|| (Ticks(self.at.load(Relaxed)), self.limit_ns.load(Relaxed)))
     }
 
     /// A dispatch begins. `false`: too deep for its name to be kept.
     #[inline(always)]
     pub fn begin(&self, now: Ticks, limit_ns: u64, what: *const c_char, tag: u64) -> bool {
+        let mut is_named = false;
+        self.version.write(|version| {
+            is_named = self.push(what, tag);
+            self.restart(version, now, limit_ns);
+        });
+        is_named
+    }
+
+    #[inline(always)]
+    fn push(&self, what: *const c_char, tag: u64) -> bool {
         let state = self.state.load(Relaxed);
         let name = self.names.get((state & DEPTH) as usize);
-        self.version.write(|| {
-            if let Some(name) = name {
-                name.what.store(what.cast_mut(), Relaxed);
-                name.tag.store(tag, Relaxed);
-            }
-            self.state.store(state.wrapping_add(1), Relaxed);
-            self.stretch(now, limit_ns);
-        });
+        if let Some(name) = name {
+            name.what.store(what.cast_mut(), Relaxed);
+            name.tag.store(tag, Relaxed);
+        }
+        self.state.store(state.wrapping_add(1), Relaxed);
         name.is_some()
     }
 
@@ -109,19 +147,31 @@ impl Marks {
         if state & DEPTH == 0 {
             return false;
         }
-        self.version.write(|| {
+        self.version.write(|version| {
             self.state.store(state.wrapping_sub(1), Relaxed);
-            self.stretch(now, limit_ns);
+            self.restart(version, now, limit_ns);
         });
         true
+    }
+
+    /// The loop beats.
+    #[inline(always)]
+    pub fn beat(&self, now: Ticks, limit_ns: u64) {
+        self.version.write(|version| {
+            self.state.store(self.state.load(Relaxed) | BEATING, Relaxed);
+            self.restart(version, now, limit_ns);
+        });
     }
 
     /// A poll begins.
     #[inline(always)]
     pub fn poll_begins(&self, now: Ticks) {
-        self.version.write(|| {
+        self.version.write(|_| {
             self.state.store(self.state.load(Relaxed) & !BETWEEN | WAITING, Relaxed);
-            self.at.store(now.0, Relaxed);
+            self.waits_since.store(now.0, Relaxed);
+            if !self.is_allowed() {
+                self.at.store(now.0, Relaxed);
+            }
         });
     }
 
@@ -129,11 +179,13 @@ impl Marks {
     #[inline(always)]
     pub fn poll_returns(&self, now: Option<Ticks>, limit_ns: u64, tag: u64) {
         let state = self.state.load(Relaxed);
-        self.version.write(|| {
+        let now = now.unwrap_or(Ticks(self.waits_since.load(Relaxed)));
+        self.version.write(|version| {
             self.between_depth.store(state & DEPTH, Relaxed);
             self.between_tag.store(tag, Relaxed);
+            self.waited(now);
             self.state.store(state & !WAITING | BETWEEN, Relaxed);
-            self.stretch(now.unwrap_or(Ticks(self.at.load(Relaxed))), limit_ns);
+            self.restart(version, now, limit_ns);
         });
     }
 
@@ -141,39 +193,109 @@ impl Marks {
     #[inline(always)]
     pub fn callback_begins(&self, now: Ticks, limit_ns: u64, what: *const c_char, tag: u64) -> Outer {
         let outer = Outer { state: self.state.load(Relaxed), between_depth: self.between_depth.load(Relaxed) };
-        self.version.write(|| {
-            self.state.store(outer.state & DEPTH, Relaxed);
-            self.begin(now, limit_ns, what, tag);
+        self.version.write(|version| {
+            self.waited(now);
+            self.state.store(outer.state & !(WAITING | BETWEEN), Relaxed);
+            self.push(what, tag);
+            self.restart(version, now, limit_ns);
         });
         outer
     }
 
-    /// It ends, and with it whatever it has left open.
+    /// It ends, and with it whatever it has left open; allowances that it has opened or closed stay so.
     #[inline(always)]
     pub fn callback_ends(&self, now: Ticks, limit_ns: u64, outer: Outer) {
-        self.version.write(|| {
-            self.state.store(outer.state, Relaxed);
+        self.version.write(|version| {
+            let kept = self.state.load(Relaxed) & (ALLOWED | BEATING);
+            self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
             self.between_depth.store(outer.between_depth, Relaxed);
-            self.stretch(now, limit_ns);
+            self.waits_since.store(now.0, Relaxed);
+            self.restart(version, now, limit_ns);
         });
     }
 
-    /// All dispatches are closed.
+    /// All dispatches are closed, and the loop does not beat.
+    pub fn idle(&self, now: Ticks, limit_ns: u64) {
+        self.version.write(|version| {
+            self.state.store(self.state.load(Relaxed) & ALLOWED, Relaxed);
+            self.restart(version, now, limit_ns);
+        });
+    }
+
+    /// Nothing is open, as when a loop begins to be watched.
     pub fn close_all(&self, now: Ticks) {
-        self.version.write(|| {
+        self.version.write(|version| {
+            while self.allowances.count() > 0 {
+                self.allowances.end();
+            }
             self.state.store(0, Relaxed);
-            self.at.store(now.0, Relaxed);
+            self.restart(version, now, 0);
         });
     }
 
-    #[inline(always)]
-    fn stretch(&self, now: Ticks, limit_ns: u64) {
-        self.limit_ns.store(limit_ns, Relaxed);
-        self.at.store(now.0, Relaxed);
+    /// Opens or ends allowances by `change`, after which the stretch is that of the one that counts then.
+    pub fn change_allowances(&self, now: Ticks, limit_ns: u64, change: impl FnOnce(&Allowances, u32)) {
+        let before = self.allowances.latest();
+        self.version.write(|version| {
+            let state = self.state.load(Relaxed);
+            change(&self.allowances, state & DEPTH);
+            let after = self.allowances.latest();
+            if after.map(|after| (after.place, after.begin)) == before.map(|before| (before.place, before.begin)) {
+                return;
+            }
+            // Without the flag, so that the stretch restarts.
+            self.state.store(state & !ALLOWED, Relaxed);
+            match after {
+                Some(after) => {
+                    self.restart(version, now, after.limit_ns(now, limit_ns));
+                    self.state.store(state | ALLOWED, Relaxed);
+                }
+                None => self.restart(version, now, limit_ns),
+            }
+        });
     }
 
-    /// The innermost open dispatch's name; `what` is null where it was too deep, or for the time between polls.
+    /// Open dispatches.
+    pub fn depth(&self) -> u32 {
+        self.state.load(Relaxed) & DEPTH
+    }
+
+    /// The allowances.
+    pub fn allowances(&self) -> &Allowances {
+        &self.allowances
+    }
+
+    /// A new stretch, unless an allowance is open.
+    #[inline(always)]
+    fn restart(&self, version: usize, now: Ticks, limit_ns: u64) {
+        if self.state.load(Relaxed) & ALLOWED == 0 {
+            self.stretch.store(version, Relaxed);
+            self.limit_ns.store(limit_ns, Relaxed);
+            self.at.store(now.0, Relaxed);
+        }
+    }
+
+    /// The time that was waited is no part of an allowance.
+    #[inline(always)]
+    fn waited(&self, now: Ticks) {
+        let state = self.state.load(Relaxed);
+        if state & (ALLOWED | WAITING) == ALLOWED | WAITING {
+            let waited_ns = now.since(Ticks(self.waits_since.load(Relaxed)));
+            self.at.store(self.at.load(Relaxed).saturating_add(waited_ns), Relaxed);
+            self.allowances.shift(waited_ns);
+        }
+    }
+
+    /// The name of what is open innermost; `what` is null where it was too deep.
     pub fn innermost(&self) -> (*const c_char, u64) {
+        let (what, tag) = self.innermost_dispatch();
+        match self.allowances.latest() {
+            Some(allowance) => (allowance.why, tag),
+            None => (what, tag),
+        }
+    }
+
+    fn innermost_dispatch(&self) -> (*const c_char, u64) {
         let state = self.state.load(Relaxed);
         let depth = state & DEPTH;
         if state & BETWEEN != 0 && depth <= self.between_depth.load(Relaxed) {
@@ -190,8 +312,9 @@ impl Marks {
             let state = self.state.load(Relaxed);
             Seen {
                 version: 0,
+                stretch: self.stretch.load(Relaxed),
                 at: Ticks(self.at.load(Relaxed)),
-                open: state & WAITING == 0 && state != 0,
+                open: state & WAITING == 0 && state & BUSY != 0,
                 limit_ns: self.limit_ns.load(Relaxed),
                 what,
                 tag,
@@ -200,9 +323,14 @@ impl Marks {
         read.map(|(seen, version)| Seen { version, ..seen })
     }
 
-    /// What names the state of the words.
-    pub fn version(&self) -> &Version {
-        &self.version
+    /// The version now, odd while a mark is being written.
+    pub fn version(&self) -> usize {
+        self.version.current()
+    }
+
+    /// The word that names the stretch.
+    pub fn stretch(&self) -> &AtomicUsize {
+        &self.stretch
     }
 }
 

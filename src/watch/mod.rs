@@ -1,5 +1,6 @@
 //! Loops, their marks, and the monitor that looks at them.
 
+pub mod allowances;
 pub mod bell;
 pub mod gate;
 pub mod judge;

@@ -20,7 +20,7 @@ pub struct Track {
     pub token: usize,
     /// Version of the marks at the last look.
     pub version: usize,
-    /// The stretch that was last posted or closed, by version and begin: it is told once.
+    /// The stretch that was last posted or closed, by name and begin: it is told once.
     pub posted: (usize, Ticks),
     /// The thread's CPU clock at the last look.
     pub reading: Reading,
@@ -63,14 +63,14 @@ impl Track {
         track
     }
 
-    /// The thread, to be sampled in the stretch of this version.
-    pub fn subject(&mut self, slot: &'static Slot, version: usize) -> Subject<'_> {
+    /// The thread, to be sampled in this stretch.
+    pub fn subject(&mut self, slot: &'static Slot, stretch: usize) -> Subject<'_> {
         Subject {
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
             start_time: self.start_time,
-            marks: slot.marks.version(),
-            version,
+            stretch_word: slot.marks.stretch(),
+            stretch,
             stack: self.stack,
             may_be_pending: self.may_be_pending,
             runs: &mut self.runs,

@@ -163,4 +163,20 @@ static void samples(void) {
   CHECK_OK(bc_uninstall());
 }
 
-CASES({"progress", progress}, {"depth", depth}, {"thresholds", thresholds}, {"names", names}, {"samples", samples})
+/* From the next stretch on, samples too: the monitor may be asleep for as long as the old limit allows. */
+static void lowered_threshold(void) {
+  bc_config config = config_of(1000);
+  install_and_start(&config);
+  bc_loop *loop = watched("lowered");
+  bc_dispatch_begin(loop, "before", 1);
+  bc_dispatch_end(loop);
+  pause_ms(280); /* the monitor has just looked and sleeps for 250 ms */
+  CHECK_OK(bc_loop_set_threshold(loop, 40));
+  blocking_dispatch(loop, "work", 2, 150);
+  flush();
+  CHECK(blocks_get(BC_BLOCK_ENDED, 2)->samples >= 8, "%u samples", blocks_get(BC_BLOCK_ENDED, 2)->samples);
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"progress", progress}, {"depth", depth}, {"thresholds", thresholds}, {"names", names}, {"samples", samples},
+      {"lowered_threshold", lowered_threshold})

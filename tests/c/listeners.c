@@ -144,5 +144,69 @@ static void log_messages(void) {
   CHECK(atomic_load(&messages) == before, "a message to a handler that was removed");
 }
 
+static void slow_listener(const bc_block *block, void *user_data) {
+  (void)block, (void)user_data;
+  atomic_fetch_add(&calls, 1);
+  sleep_ms(200);
+}
+
+static void waiting_listener(const bc_block *block, void *user_data) {
+  (void)block, (void)user_data;
+  WAIT_FOR(atomic_load(&released), 5000);
+}
+
+/* Only the old one is waited for, not the new one that comes right after it. */
+static void replaced_by_one_that_waits(void) {
+  bc_config config = config_of(30);
+  config.report_ongoing = BC_OFF;
+  CHECK_OK(bc_install(&config));
+  CHECK_OK(bc_set_listener(slow_listener, NULL));
+  CHECK_OK(bc_start());
+  bc_loop *loop = watched("three");
+  for (unsigned i = 0; i < 3; i++) {
+    blocking_dispatch(loop, "work", i, 45);
+  }
+  WAIT_FOR(atomic_load(&calls) > 0, 10000);
+  CHECK_OK(bc_set_listener(waiting_listener, NULL));
+  atomic_store(&released, 1);
+  flush();
+  CHECK_OK(bc_uninstall());
+}
+
+static atomic_int in_listener, in_handler;
+
+static void replaces_handler(const bc_block *block, void *user_data) {
+  (void)block, (void)user_data;
+  atomic_store(&in_listener, 1);
+  WAIT_FOR(atomic_load(&in_handler), 5000);
+  bc_set_log_handler(NULL, NULL);
+}
+
+static void replaces_listener(bc_log_level level, const char *message, void *user_data) {
+  (void)level, (void)message, (void)user_data;
+  if (atomic_load(&in_listener)) {
+    atomic_store(&in_handler, 1);
+    bc_set_listener(NULL, NULL);
+  }
+}
+
+/* Each may be called from inside the other: neither waits for ever. */
+static void replaced_crosswise(void) {
+  CHECK_OK(bc_set_log_handler(replaces_listener, NULL));
+  bc_config config = config_of(30);
+  config.report_ongoing = BC_OFF;
+  CHECK_OK(bc_install(&config));
+  CHECK_OK(bc_set_listener(replaces_handler, NULL));
+  CHECK_OK(bc_start());
+  bc_loop *loop = watched("three");
+  for (unsigned i = 0; i < 3; i++) {
+    blocking_dispatch(loop, "work", i, 45);
+  }
+  CHECK_OK(bc_flush(5000));
+  CHECK_OK(bc_uninstall());
+}
+
 CASES({"calls_from_inside", calls_from_inside}, {"never_returning", never_returning}, {"replaced", replaced},
-      {"log_messages", log_messages})
+      {"log_messages", log_messages},
+      {"replaced_by_one_that_waits", replaced_by_one_that_waits},
+      {"replaced_crosswise", replaced_crosswise})

@@ -1,6 +1,7 @@
 /* The looper calls on the genuine Looper: watched, and otherwise exactly what ALooper_* are. */
 #include <android/looper.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -278,5 +279,82 @@ static void outliving(void) {
   CHECK(bc_looper_remove_fd(looper, fd) == 1, "remove");
 }
 
+static atomic_bool given_up, taken, done;
+
+static void *idle_thread(void *argument) {
+  WAIT_FOR(atomic_load(&given_up), 10000);
+  pause_ms(50); /* the monitor has freed the place */
+  watched("idle");
+  atomic_store(&taken, true);
+  WAIT_FOR(atomic_load(&done), 10000);
+  return argument;
+}
+
+static int unwatching(int fd, int events, void *data) {
+  (void)events, (void)data;
+  clear_event(fd);
+  CHECK_OK(bc_loop_unwatch(watched("polling")));
+  atomic_store(&given_up, true);
+  WAIT_FOR(atomic_load(&taken), 10000);
+  return 1;
+}
+
+/* A loop is given up inside a callback, and another thread's takes its place before that returns. */
+static void unwatched_inside(void) {
+  setup(80);
+  unsigned long other = start_thread(idle_thread, NULL);
+  int fd = event();
+  CHECK(bc_looper_add_fd(looper, fd, 0, ALOOPER_EVENT_INPUT, unwatching, NULL) == 1, "add");
+  signal_event(fd);
+  CHECK(bc_looper_poll_once(1000, NULL, NULL, NULL) == ALOOPER_POLL_CALLBACK, "poll");
+  pause_ms(300);
+  atomic_store(&done, true);
+  join_thread(other);
+  flush();
+  CHECK(blocks_told() == 0, "a block of \"%s\" (%s), which dispatched nothing", blocks_at(0)->loop_name,
+        blocks_at(0)->what);
+  CHECK_OK(bc_uninstall());
+}
+
+static pthread_barrier_t both;
+static int shared_fd;
+
+static void *removing(void *argument) {
+  for (int i = 0; i < 20000; i++) {
+    pthread_barrier_wait(&both);
+    bc_looper_remove_fd(looper, shared_fd);
+    pthread_barrier_wait(&both);
+  }
+  return argument;
+}
+
+/* Whichever came last, a descriptor that the looper has answers by its callback. */
+static void removed_while_added(void) {
+  setup(1000);
+  shared_fd = event();
+  struct callback mine = {.result = 1};
+  CHECK(pthread_barrier_init(&both, NULL, 2) == 0, "barrier");
+  unsigned long other = start_thread(removing, NULL);
+  for (int i = 0; i < 20000; i++) {
+    bc_looper_add_fd(looper, shared_fd, 0, ALOOPER_EVENT_INPUT, callback, &mine);
+    pthread_barrier_wait(&both);
+    for (volatile int k = 0; k < i % 1000; k++) {
+    }
+    bc_looper_add_fd(looper, shared_fd, 0, ALOOPER_EVENT_INPUT, callback, &mine);
+    pthread_barrier_wait(&both);
+    mine.calls = 0;
+    signal_event(shared_fd);
+    int result = bc_looper_poll_once(0, NULL, NULL, NULL);
+    CHECK((result == ALOOPER_POLL_CALLBACK) == (mine.calls == 1), "round %d: %d, %d calls", i, result, mine.calls);
+    if (mine.calls == 0) {
+      clear_event(shared_fd);
+    }
+  }
+  join_thread(other);
+  CHECK_OK(bc_uninstall());
+}
+
 CASES({"blocks", blocks}, {"removal", removal}, {"changes_from_inside", changes_from_inside}, {"table_full", table_full},
-      {"same_results", same_results}, {"outliving", outliving})
+      {"same_results", same_results}, {"outliving", outliving},
+      {"unwatched_inside", unwatched_inside},
+      {"removed_while_added", removed_while_added})

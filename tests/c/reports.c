@@ -212,5 +212,30 @@ static void while_open(void) {
   CHECK_OK(bc_uninstall());
 }
 
+static void *block_beside(void *argument) {
+  blocking_dispatch(watched("beside"), "work", (uint64_t)(uintptr_t)argument, argument == NULL ? 500 : 300);
+  return argument;
+}
+
+/* The cap holds, although a block that goes on is not removed for another one. */
+static void retention_beside_open(void) {
+  const char *directory = fresh_directory("beside_open");
+  bc_config config = config_of(50);
+  config.report_dir = directory;
+  config.max_reports = 1;
+  install_and_start(&config);
+  unsigned long others[3];
+  for (uintptr_t i = 0; i < 3; i++) {
+    others[i] = start_thread(block_beside, (void *)i);
+  }
+  for (unsigned i = 0; i < 3; i++) {
+    join_thread(others[i]);
+  }
+  flush();
+  CHECK(files_in(directory, ".log") == 1, "%d blocks are stored", files_in(directory, ".log"));
+  CHECK_OK(bc_uninstall());
+}
+
 CASES({"content", content}, {"names_the_function", names_the_function}, {"formats", formats}, {"retention", retention},
-      {"while_open", while_open})
+      {"while_open", while_open},
+      {"retention_beside_open", retention_beside_open})
