@@ -1,5 +1,4 @@
 /* A library whose constructor blocks while the loader holds its lock. */
-#define _GNU_SOURCE
 #include <time.h>
 
 void slow_constructor(void);
