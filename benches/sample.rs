@@ -131,7 +131,6 @@ fn main() {
         stretch_word: stretch,
         stretch: 0,
         stack: waiter.stack,
-        may_be_pending: false,
         runs: &mut runs,
     };
     let mut buffer = [0; 2048];
