@@ -91,6 +91,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// What is measured, and its name.
+type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
+
 fn main() {
     let waiter = waiter();
     let open = || SubjectFiles {
@@ -136,7 +139,7 @@ fn main() {
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];
     let mut third = [0; 2048];
-    let mut candidates: Vec<(&str, Box<dyn FnMut() + '_>)> = vec![
+    let mut candidates: Vec<Candidate> = vec![
         ("one read of the file", Box::new(|| keep(system_call.read(&mut buffer).map(<[u8]>::len)))),
         (
             "a sample without a signal",
