@@ -4,7 +4,7 @@
 
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, refresh};
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools, refresh};
 use blockcanary::sys::clock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
@@ -118,7 +118,8 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler = Sampler::new(answer, modules(), leak(0, 128), Method::NoSignal);
+    let mut sampler =
+        Sampler::new(answer, modules(), leak(0, 128), Box::leak(Box::new(Tools::new())), Method::NoSignal);
     let (table, frames) = (modules(), leak(0, 128));
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     let start_time = {
