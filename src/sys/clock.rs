@@ -1,6 +1,7 @@
 //! Clocks. Durations come from CLOCK_MONOTONIC alone: it stops in suspend and nobody can set it.
 #![allow(unsafe_code)]
 
+use core::mem::MaybeUninit;
 use libc::{clockid_t, timespec};
 
 /// A moment, in nanoseconds of CLOCK_MONOTONIC. 0 is no moment.
@@ -13,7 +14,13 @@ impl Ticks {
     /// Now.
     #[inline]
     pub fn now() -> Ticks {
-        Ticks(read(libc::CLOCK_MONOTONIC).unwrap_or(0))
+        let mut time = MaybeUninit::<timespec>::uninit();
+        // SAFETY: a place for a timespec. This clock is always there, so it is written.
+        let time = unsafe {
+            libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+            time.assume_init_ref()
+        };
+        Ticks(nanoseconds(time))
     }
 
     /// Nanoseconds from `earlier` to this moment; 0 where that is not earlier.
@@ -73,7 +80,12 @@ fn read(id: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(id, &mut time) };
-    (result == 0).then(|| (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+    (result == 0).then(|| nanoseconds(&time))
+}
+
+#[inline]
+fn nanoseconds(time: &timespec) -> u64 {
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
 #[cfg(test)]
