@@ -1,7 +1,7 @@
 //! Clocks. Durations come from CLOCK_MONOTONIC alone: it stops in suspend and nobody can set it.
 #![allow(unsafe_code)]
 
-use core::mem::MaybeUninit;
+use super::vdso;
 use libc::{clockid_t, timespec};
 
 /// A moment, in nanoseconds of CLOCK_MONOTONIC. 0 is no moment.
@@ -12,15 +12,9 @@ pub struct Ticks(pub u64);
 
 impl Ticks {
     /// Now.
-    #[inline]
+    #[inline(always)]
     pub fn now() -> Ticks {
-        let mut time = MaybeUninit::<timespec>::uninit();
-        // SAFETY: a place for a timespec. This clock is always there, so it is written.
-        let time = unsafe {
-            libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
-            time.assume_init_ref()
-        };
-        Ticks(nanoseconds(time))
+        Ticks(nanoseconds(&vdso::monotonic()))
     }
 
     /// Nanoseconds from `earlier` to this moment; 0 where that is not earlier.

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
-use super::token::Token;
 use super::statistics::{self, Statistics};
+use super::token::Token;
 use super::{bell, mark};
 use crate::sample::case::NAME;
 use crate::sys::clock::{self, Ticks};
