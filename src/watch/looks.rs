@@ -5,6 +5,7 @@ use super::gate::GATE;
 use super::judge::{Look, Verdict, interval_ns, judge};
 use super::marks::Seen;
 use super::monitor::Outlook;
+use super::pinging::ping_if_due;
 use super::registry;
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
@@ -78,7 +79,7 @@ impl Looks {
 
     /// The first mark after a moment of a stretch that is open now.
     pub fn first_mark_after(&self, moment: Ticks) -> Option<Ticks> {
-        let open = slot::used().filter_map(|(_, slot)| slot.marks.look()).filter(|seen| seen.open);
+        let open = slot::used().filter_map(|(_, slot)| slot.look()).filter(|seen| seen.open);
         open.map(|seen| seen.at).filter(|at| *at > moment).min()
     }
 
@@ -95,10 +96,11 @@ impl Looks {
 
     fn look_at(&mut self, number: u8, slot: &'static Slot, phase: u32, outlook: &mut Outlook) {
         let token = slot.last_token.load(Acquire);
-        if self.track(number).token != token {
+        let is_probe = slot.probe.is_used();
+        if self.track(number).token != token || (is_probe && self.track(number).learns_thread(slot)) {
             *self.track(number) = Track::new(token, slot, self.terms.dumpable_window);
         }
-        let Some(seen) = slot.marks.look() else {
+        let Some(seen) = slot.look() else {
             // A mark is being written. The thread may be kept from finishing it, so come again soon, but not at once.
             self.drain(number, slot);
             outlook.is_active = true;
@@ -119,7 +121,14 @@ impl Looks {
         }
         let interval = interval_ns(self.terms.interval_ns, slot.limit_ns.load(Relaxed));
         outlook.interval_ns = outlook.interval_ns.min(interval);
-        outlook.is_active |= is_new || (seen.open && GATE.is_open());
+        // A heartbeat has to be thought of, or nothing would tell when its thread begins to work.
+        outlook.is_active |= is_new || ((seen.open || is_probe) && GATE.is_open());
+        if is_probe && let Some(next) = ping_if_due(slot, self.track(number), Ticks::now(), interval) {
+            outlook.due(next);
+        }
+        if slot.tid.load(Acquire) == 0 {
+            return;
+        }
         if !outlook.is_active && registry::hears_of_ends() {
             return;
         }
@@ -320,5 +329,5 @@ impl Looks {
 
 /// Does the stretch that was seen still go on?
 fn is_still(slot: &Slot, seen: &Seen) -> bool {
-    slot.marks.look().is_some_and(|now| now.open && now.stretch == seen.stretch)
+    slot.look().is_some_and(|now| now.open && now.stretch == seen.stretch)
 }

@@ -12,6 +12,8 @@ pub mod mark;
 pub mod marks;
 pub mod monitor;
 pub mod orders;
+pub mod pinging;
+pub mod probe;
 pub mod registry;
 pub mod slot;
 pub mod token;
