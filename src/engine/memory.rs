@@ -70,7 +70,8 @@ struct Sizes {
 
 impl Sizes {
     fn of(settings: &Settings) -> Option<Sizes> {
-        let words = settings.words.iter().flatten().map(|word| word.count_bytes() + 1);
+        let lists = [settings.concern_modules, settings.ignore_modules];
+        let words = settings.words.iter().chain(&lists).flatten().map(|word| word.count_bytes() + 1);
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
