@@ -81,7 +81,11 @@ static void rounds(void) {
     CHECK(canary->watch("main", &loop) == BC_OK, "watch");
     canary->begin(loop, "late", 1);
     be_late(20);
-    spin_ms(60);
+    uint64_t limit = now_ns() + 20000000000ull;
+    while (health_now().signals_sent == 0 || health_now().samples_taken < 5) {
+      CHECK(now_ns() < limit, "not sampled in round %d", round);
+      spin_ms(10);
+    }
     if (round % 2 == 0) {
       canary->end(loop);
     }
@@ -98,7 +102,6 @@ static void rounds(void) {
   printf("%d rounds: %llu samples, %llu signals; %u mappings, %u before; %u descriptors, %u before\n", ROUNDS,
          (unsigned long long)samples, (unsigned long long)signals, after.lines, before.lines, descriptors(),
          descriptors_before);
-  CHECK(signals >= ROUNDS && samples >= 10 * ROUNDS, "hardly sampled");
   CHECK(after.lines <= before.lines && descriptors() == descriptors_before && threads() == threads_before, "left over");
 }
 
@@ -139,7 +142,7 @@ static void going_on(bc_sampling_method method) {
     joined_in = 0;
     round_now = round;
     WAIT_FOR(joined_in == THREADS, 10000);
-    sleep_ms(15);
+    WAIT_FOR(health_now().signals_sent >= 2, 20000);
     signals += health_now().signals_sent;
     unanswered += health_now().samples_unanswered;
     take_out(library);
@@ -152,7 +155,6 @@ static void going_on(bc_sampling_method method) {
   }
   printf("%d rounds while %d threads go on: %llu signals, %llu unanswered\n", ROUNDS, THREADS,
          (unsigned long long)signals, (unsigned long long)unanswered);
-  CHECK(signals >= ROUNDS, "hardly signalled");
 }
 
 static void while_threads_go_on(void) {
