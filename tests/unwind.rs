@@ -4,21 +4,23 @@
 mod chain;
 #[path = "unwind_parts/names.rs"]
 mod names;
+#[path = "unwind_parts/own.rs"]
+mod own;
 #[path = "unwind_parts/target.rs"]
 mod target;
 
-use blockcanary::sys::memory::OwnMemory;
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::{Copied, Memory};
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, walk};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 
 use chain::{Build, Chain, Kind};
 use names::{Modules, chain_names};
+use own::OwnMemory;
 use target::{Sample, Target};
 
-const BLOCKING: [Kind; 11] = [
+const BLOCKING: [Kind; 12] = [
     Kind::Nanosleep,
     Kind::Read,
     Kind::Mutex,
@@ -30,6 +32,7 @@ const BLOCKING: [Kind; 11] = [
     Kind::Semaphore,
     Kind::Receive,
     Kind::Condition,
+    Kind::Stub,
 ];
 
 struct Walked {
@@ -38,18 +41,31 @@ struct Walked {
     truncated: bool,
     approximate: bool,
     frames_cut: u32,
+    interrupted: Vec<usize>,
 }
 
 fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds: Span, depth: usize) -> Walked {
     let mut pcs = vec![0; depth];
     let mut stack = Stack::new(&mut pcs);
     walk(registers, memory, &modules.table, bounds, &mut stack);
+    // What a walk remembers changes nothing.
+    let mut walker = Walker::new();
+    for _ in 0..2 {
+        let mut pcs = vec![0; depth];
+        let mut again = Stack::new(&mut pcs);
+        walker.walk(registers, memory, &modules.table, bounds, &mut again);
+        assert_eq!(
+            (again.pcs(), again.truncated, again.frames_cut, again.approximate),
+            (stack.pcs(), stack.truncated, stack.frames_cut, stack.approximate)
+        );
+    }
     Walked {
         names: modules.names(stack.pcs()),
         pcs: stack.pcs().to_vec(),
         truncated: stack.truncated,
         approximate: stack.approximate,
         frames_cut: stack.frames_cut,
+        interrupted: (0..stack.pcs().len()).filter(|frame| stack.is_interrupted(*frame)).collect(),
     }
 }
 
@@ -100,6 +116,10 @@ fn blocked_in_the_c_library_with_frame_pointers() {
 fn code_without_tables_is_walked_by_frame_pointer_and_says_so() {
     for build in [Build::NoTables, Build::NoHeader] {
         each_blocked(build, |modules, target, kind, what| {
+            // Without a table nothing tells that a function makes no frame.
+            if kind == Kind::Stub {
+                return;
+            }
             let walked = sampled(modules, &target.sample(), 128);
             assert_whole(&walked, kind.function(), what);
             assert!(walked.approximate, "{what}");
@@ -118,6 +138,11 @@ fn stack_pointer_and_pc_are_enough() {
     for build in [Build::Tables, Build::FramePointers, Build::MixedOdd, Build::MixedEven, Build::Pointers] {
         each_blocked(build, |modules, target, kind, what| {
             let walked = waiting(modules, target);
+            // Who called chain_1 doesn't say so, and where in chain_1 it is was in a register alone.
+            if cfg!(target_arch = "aarch64") && matches!((build, kind), (Build::Pointers, Kind::Stub)) {
+                assert_eq!(walked.names, ["chain_stub"]);
+                return assert!(walked.truncated);
+            }
             assert_whole(&walked, kind.function(), what);
             assert!(!walked.approximate, "{what}");
         });
@@ -125,6 +150,7 @@ fn stack_pointer_and_pc_are_enough() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "aarch64", ignore = "there the C library hands the frame pointer on")]
 fn a_function_that_moves_its_stack_pointer_is_found_by_the_one_call_of_it() {
     let mut approximate = 0;
     each_blocked(Build::Variable, |modules, target, kind, what| {
@@ -143,8 +169,9 @@ fn such_a_function_ends_the_stack_if_it_was_called_through_a_pointer() {
         match walked.truncated {
             true => {
                 ended += 1;
-                let names = &walked.names;
-                assert_eq!(names[names.len() - 2..], [kind.function(), "chain_1"], "{what}");
+                let right = [kind.function().to_owned(), "chain_1".to_owned()];
+                let found = if cfg!(target_arch = "aarch64") { &right[..1] } else { &right };
+                assert!(walked.names.ends_with(found), "{what}: {:?}", walked.names);
             }
             false => assert_whole(&walked, kind.function(), what),
         }
@@ -153,6 +180,7 @@ fn such_a_function_ends_the_stack_if_it_was_called_through_a_pointer() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "aarch64", ignore = "there the C library hands the frame pointer on")]
 fn remains_of_earlier_calls_are_no_frames() {
     let chain = Chain::load(Build::Tables);
     let modules = Modules::new();
@@ -167,6 +195,7 @@ fn remains_of_earlier_calls_are_no_frames() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "aarch64", ignore = "there the C library hands the frame pointer on")]
 fn an_unknown_frame_pointer_ends_the_stack_where_no_table_tells_who_needs_it() {
     let chain = Chain::load(Build::NoTables);
     let modules = Modules::new();
@@ -181,6 +210,7 @@ fn an_unknown_frame_pointer_ends_the_stack_where_no_table_tells_who_needs_it() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "aarch64", ignore = "emulators have neither the vdso nor its table")]
 fn interrupted_in_the_vdso() {
     let chain = Chain::load(Build::Tables);
     let modules = Modules::new();
@@ -211,6 +241,7 @@ fn interrupted_in_its_own_code() {
 }
 
 #[test]
+#[cfg_attr(target_arch = "aarch64", ignore = "emulators have neither the vdso nor its table")]
 fn through_a_signal_handler() {
     let chain = Chain::load(Build::Tables);
     let modules = Modules::new();
@@ -222,6 +253,9 @@ fn through_a_signal_handler() {
     assert!((3..=7).contains(&first), "{:?}", walked.names);
     assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()));
     assert!(!walked.truncated && !walked.approximate);
+    // The one that raised the signal, in its system call; behind the handler and what the kernel put there.
+    let [0, raised] = walked.interrupted[..] else { panic!("{:?}", walked.interrupted) };
+    assert_eq!(raised, 3, "{:?}", walked.names);
     target.finish();
 }
 

@@ -4,6 +4,8 @@
 mod chain;
 #[path = "unwind_parts/names.rs"]
 mod names;
+#[path = "unwind_parts/own.rs"]
+mod own;
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -13,7 +15,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use blockcanary::sys::maps::OwnMaps;
-use blockcanary::sys::memory::OwnMemory;
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::cfi::Stepper;
 use blockcanary::unwind::elf::Image;
@@ -24,6 +25,7 @@ use blockcanary::unwind::symbols;
 
 use chain::{BUILD_ID, Build, Chain};
 use names::Modules;
+use own::OwnMemory;
 
 /// Tests that count on what is mapped must not load at the same time.
 static ALONE: Mutex<()> = Mutex::new(());

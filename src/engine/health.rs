@@ -15,7 +15,7 @@ pub static SYSTEM_CPU_AVAILABLE: AtomicBool = AtomicBool::new(false);
 pub fn health() -> bc_health {
     bc_health {
         struct_size: size_of::<bc_health>(),
-        loops_watched: registry::watched() as u64,
+        loops_watched: registry::watched_alive() as u64,
         loops_refused: LOOPS_REFUSED.get(),
         calls_misused: CALLS_MISUSED.get(),
         blocks_seen: BLOCKS_SEEN.get(),

@@ -15,10 +15,12 @@ use crate::sample::evidence::Evidence;
 use crate::sample::sampler::Sampler;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
+use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::mapping::Mapping;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
+use crate::watch::gaps::Gaps;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
@@ -30,7 +32,7 @@ pub enum Failure {
     /// Memory or a thread could not be had.
     NoMemory,
     /// The report directory cannot be used.
-    Directory,
+    Directory(Errno),
 }
 
 /// What calls need of an installation. All of it lies in the installation's memory.
@@ -48,6 +50,7 @@ pub struct Handles {
 struct Switches {
     writer: Bell,
     writer_quits: AtomicBool,
+    reporter_holds: AtomicBool,
     reporter_quits: AtomicBool,
     utc_offset_s: AtomicI32,
 }
@@ -70,9 +73,8 @@ impl Engine {
         let store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
             Ok(store) => store,
             Err(error) => {
-                crate::log_error!("the report directory cannot be used: error {}", error.0);
                 give_back(parts.mapping);
-                return Err(Failure::Directory);
+                return Err(Failure::Directory(error));
             }
         };
         let mut words = Words(parts.words);
@@ -80,6 +82,7 @@ impl Engine {
         let switches = Switches {
             writer: Bell::new(),
             writer_quits: AtomicBool::new(false),
+            reporter_holds: AtomicBool::new(false),
             reporter_quits: AtomicBool::new(false),
             utc_offset_s: AtomicI32::new(clock::utc_offset_s()),
         };
@@ -104,7 +107,9 @@ impl Engine {
                     hang_ns: settings.hang_ns,
                     report_ongoing: settings.report_ongoing,
                     dumpable_window: settings.dumpable_window,
+                    while_debugging: settings.while_debugging,
                 },
+                gaps: Gaps::NONE,
                 next_id: first_id(),
             };
             let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal))?;
@@ -136,6 +141,7 @@ impl Engine {
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
                 evidence: handles.evidence,
+                hold: &handles.switches.reporter_holds,
                 quit: &handles.switches.reporter_quits,
             })?;
             Some((handles, monitor, writer, reporter))
@@ -159,14 +165,15 @@ impl Engine {
         self.monitor.join();
         self.handles.quit_writer();
         self.writer.join();
-        self.handles.quit_reporter(true);
+        self.handles.quit_reporter();
         self.reporter.join();
         give_back(self.mapping);
         MEMORY_BYTES.store(0, Relaxed);
         SYSTEM_CPU_AVAILABLE.store(false, Relaxed);
     }
 
-    /// In a child of fork: the threads are gone, and our copy of the memory is nobody's.
+    /// In a child of fork: the threads are gone, and our copy of the memory is nobody's. The descriptors that the child has
+    /// inherited stay open, because their numbers may be the child's own by now.
     pub fn forget(self) {
         give_back(self.mapping);
     }
@@ -178,9 +185,14 @@ impl Handles {
         self.switches.utc_offset_s.store(clock::utc_offset_s(), Relaxed);
     }
 
-    /// The reporter starts no further callback; or it may again.
-    pub fn quit_reporter(&self, quit: bool) {
-        self.switches.reporter_quits.store(quit, Release);
+    /// The reporter begins no further callback; or it may again.
+    pub fn hold_reporter(&self, hold: bool) {
+        self.switches.reporter_holds.store(hold, Release);
+        self.delivery.reporter.ring();
+    }
+
+    fn quit_reporter(&self) {
+        self.switches.reporter_quits.store(true, Release);
         self.delivery.reporter.ring();
     }
 
@@ -197,9 +209,13 @@ fn start(
     writer: &'static mut Writer,
     reporter: &'static mut Reporter,
 ) -> Option<[Thread; 3]> {
-    let reporter = threads::start_reporter(reporter).ok()?;
+    let Ok(reporter) = threads::start_reporter(reporter) else {
+        writer.close();
+        monitor.close();
+        return None;
+    };
     let end_reporter = |reporter: Thread| {
-        handles.quit_reporter(true);
+        handles.quit_reporter();
         reporter.join();
     };
     // A thread that could not be started gives its state back, so that its files are closed.

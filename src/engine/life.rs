@@ -9,15 +9,18 @@ use crate::report::reporter::LISTENER;
 use crate::sample::{handler, request};
 use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
-use crate::sys::{counters, fault, fork, log, thread};
+use crate::sys::{counters, descriptors, fault, fork, log, signal, thread};
 use crate::watch::gate::GATE;
 use crate::watch::{bell, registry};
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
 
 /// How long a stop waits for the monitor. It has to be back within 200 ms.
 const STOP_NS: u64 = 150_000_000;
 /// How long an uninstall waits for callbacks.
 const UNINSTALL_NS: u64 = 2_000_000_000;
+
+/// Even a flush that shall not wait gives the monitor so long to look once.
+const SHORTEST_FLUSH_NS: u64 = 50_000_000;
 
 struct Life {
     engine: Option<Engine>,
@@ -31,8 +34,8 @@ static LIFE: Lock<Life> = Lock::new(Life { engine: None, is_leaving: false, is_r
 static USERS: AtomicU32 = AtomicU32::new(0);
 /// Watching is on: for a glance without the lock.
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// There is an installation, in this process or in the one that this is a child of.
-static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// The process that used the library's locks last, 0 for none.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 /// Why a call did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,36 +103,44 @@ pub fn install(settings: &Settings) -> Result<(), Refusal> {
     if fault::is_disabled() {
         return Err(Refusal::Fault);
     }
-    if !fork::is_claimant() && INSTALLED.swap(false, AcqRel) {
-        forget_parents();
-    }
+    adopt();
     let mut life = LIFE.lock();
-    if life.engine.is_some() {
+    if life.engine.is_some() || life.is_leaving {
         return Err(Refusal::State);
     }
     counters::reset();
     life.engine = Some(Engine::new(settings).map_err(Refusal::Failed)?);
     (life.is_running, life.pauses, life.is_leaving) = (false, 0, false);
     registry::open(settings.max_loops, settings.limit_ns);
-    INSTALLED.store(true, Release);
     fork::claim();
     Ok(())
 }
 
-/// This is a child of fork: the installation that the words tell of is its parent's.
+/// To be called before anything that waits for a lock and is allowed without an installation: in a child of fork, locks
+/// may be held and callbacks be running on threads of the parent's, and are forgotten.
+pub fn adopt() {
+    let pid = thread::pid();
+    let before = PROCESS.swap(pid, AcqRel);
+    if before != 0 && before != pid {
+        forget_parents();
+    }
+}
+
 fn forget_parents() {
-    LIFE.free_after_fork();
+    let is_torn = LIFE.free_after_fork();
     LISTENER.forget_runners();
     log::forget_runners();
     fault::forget_threads();
     registry::reset_after_fork();
     request::reset_after_fork();
+    descriptors::close_inherited();
     GATE.close(Ticks::now());
     USERS.store(0, Release);
     RUNNING.store(false, Release);
     let mut life = LIFE.lock();
-    life.is_running = false;
-    if let Some(engine) = life.engine.take() {
+    (life.is_running, life.is_leaving) = (false, false);
+    // One that is half written perhaps keeps its memory, which is all that it owns here.
+    if let Some(engine) = life.engine.take().filter(|_| !is_torn) {
         engine.forget();
     }
     drop(life);
@@ -143,6 +154,7 @@ pub fn start() -> Result<(), Refusal> {
     if !core::mem::replace(&mut life.is_running, true) {
         user.update_utc_offset();
         RUNNING.store(true, Release);
+        user.orders.avoid_signals(signal::waited_for());
         user.orders.set_running(true);
         if life.pauses == 0 {
             GATE.open(Ticks::now());
@@ -208,7 +220,8 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
     }
     let user = life()?.user()?;
     let end = Ticks::now().plus(timeout_ns);
-    if !user.orders.look_now(timeout_ns) {
+    // Without any patience nothing could ever be said to be done.
+    if !user.orders.look_now(timeout_ns.max(SHORTEST_FLUSH_NS)) {
         return Err(Refusal::Timeout);
     }
     let order = user.evidence.lock().last_order();
@@ -257,7 +270,7 @@ pub fn uninstall() -> Result<(), Refusal> {
     // What has ended is delivered, unless a listener takes too long.
     let order = handles.evidence.lock().last_order();
     until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
-    handles.quit_reporter(true);
+    handles.hold_reporter(true);
     log::silence(true);
     let is_quiet = until(&mut || {
         let callbacks = LISTENER.is_running() || log::is_running();
@@ -265,7 +278,7 @@ pub fn uninstall() -> Result<(), Refusal> {
     });
     if !is_quiet {
         log::silence(false);
-        handles.quit_reporter(false);
+        handles.hold_reporter(false);
         LIFE.lock().is_leaving = false;
         return Err(Refusal::Timeout);
     }
@@ -276,8 +289,9 @@ pub fn uninstall() -> Result<(), Refusal> {
     }
     LISTENER.replace(None, core::ptr::null_mut());
     log::silence(false);
+    // Until here no other install could begin.
+    let mut life = LIFE.lock();
     fork::release();
-    INSTALLED.store(false, Release);
-    thread::yield_now();
+    life.is_leaving = false;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use crate::abi::bc_log_handler;
 use crate::abi::bc_status::{self, *};
+use crate::engine::life;
 use crate::sys::log;
 use core::ffi::c_void;
 
@@ -15,6 +16,7 @@ use core::ffi::c_void;
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_set_log_handler(handler: bc_log_handler, user_data: *mut c_void) -> bc_status {
+    life::adopt();
     log::set_handler(handler, user_data);
     BC_OK
 }

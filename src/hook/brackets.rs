@@ -10,6 +10,7 @@ use crate::watch::slot::Slot;
 use crate::watch::{mark, registry};
 use core::ffi::{c_int, c_void};
 use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
 
 type Callback = unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int;
 
@@ -38,6 +39,8 @@ pub unsafe fn add_fd(
     if name.is_none() && callback.is_some() && registry::is_open() {
         LOOPS_REFUSED.add_one();
     }
+    // The registrations that this one replaces, and none that comes in meanwhile.
+    let replaced = records::find_all(looper.addr(), fd, name);
     let result = match name {
         Some(name) => {
             let data = ptr::without_provenance_mut(name.0);
@@ -48,10 +51,8 @@ pub unsafe fn add_fd(
         None => unsafe { alooper::add_fd(looper, fd, ident, events, callback, data) },
     };
     if result == 1 {
-        // The registration that this one has replaced.
-        while let Some(old) = records::find(looper.addr(), fd, name) {
-            records::free(old);
-        }
+        replaced.into_iter().for_each(records::free);
+        name.into_iter().for_each(records::confirm);
     } else if let Some(name) = name {
         records::free(name);
     }
@@ -63,12 +64,11 @@ pub unsafe fn add_fd(
 /// # Safety
 /// The arguments are as ALooper's own function wants them.
 pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+    let removed = records::find_all(looper.addr(), fd, None);
     // SAFETY: the caller vouches for the arguments.
     let result = unsafe { alooper::remove_fd(looper, fd) };
     if result >= 0 {
-        while let Some(name) = records::find(looper.addr(), fd, None) {
-            records::free(name);
-        }
+        removed.into_iter().for_each(records::free);
     }
     result
 }
@@ -78,14 +78,14 @@ unsafe extern "C" fn trampoline(fd: c_int, events: c_int, data: *mut c_void) -> 
     let name = RecordName(data.addr());
     // Removed, and signalled just before: a looper may or may not call then.
     let Some(registration) = records::get(name) else { return 1 };
-    let slot = watched();
-    let outer = slot.map(|slot| mark::callback_begins(slot, registration.callback as u64));
+    let watched = watched().map(Watched::new);
+    let outer = watched.as_ref().map(|watched| mark::callback_begins(watched.slot, registration.callback as u64));
     // SAFETY: the program gave this function for descriptor and data, which come back as they were.
     let result = unsafe {
         let callback = core::mem::transmute::<usize, Callback>(registration.callback);
         callback(fd, events, ptr::with_exposed_provenance_mut(registration.data))
     };
-    if let Some((slot, outer)) = slot.zip(outer) {
+    if let Some((slot, outer)) = watched.as_ref().and_then(Watched::still).zip(outer) {
         mark::callback_ends(slot, outer);
     }
     if result == 0 {
@@ -105,18 +105,35 @@ pub unsafe fn poll(
     out_events: *mut c_int,
     out_data: *mut *mut c_void,
 ) -> c_int {
-    let Some(slot) = watched() else {
+    let Some(watched) = watched().map(Watched::new) else {
         // SAFETY: the caller vouches for the arguments.
         return unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
     };
-    mark::poll_begins(slot);
-    let version = slot.marks.version();
+    mark::poll_begins(watched.slot);
+    let version = watched.slot.marks.version();
     // SAFETY: the caller vouches for the arguments.
     let result = unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
+    let Some(slot) = watched.still() else { return result };
     // One poll waits first and runs callbacks then, so the last one's end is where the waiting has ended for good.
     let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version() != version;
     mark::poll_returns(slot, result, from_callback);
     result
+}
+
+/// The calling thread's slot across a call of the program's code, in which it may be unwatched and given to another thread.
+struct Watched {
+    slot: &'static Slot,
+    token: usize,
+}
+
+impl Watched {
+    fn new(slot: &'static Slot) -> Watched {
+        Watched { slot, token: slot.token.load(Relaxed) }
+    }
+
+    fn still(&self) -> Option<&'static Slot> {
+        (self.slot.token.load(Relaxed) == self.token).then_some(self.slot)
+    }
 }
 
 /// The calling thread's slot. A thread that was never watched is, from now on, if watching is on.
@@ -133,5 +150,8 @@ fn watch() -> Option<&'static Slot> {
     if !life::is_running() || life::is_in_callback() {
         return None;
     }
-    registry::watch(None).ok().map(registry::slot_of)
+    let slot = registry::watch(None).ok().map(registry::slot_of)?;
+    registry::on_looper_gone(records::free_all_of);
+    slot.looper.store(alooper::of_this_thread(), Relaxed);
+    Some(slot)
 }

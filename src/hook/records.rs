@@ -4,6 +4,7 @@
 //! that name is the data which the looper hands back: a last call for a descriptor that was removed meanwhile finds
 //! another generation and does nothing, however the record is used by then.
 
+use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*, fence};
 
 /// Callbacks at a time.
@@ -12,13 +13,15 @@ pub const RECORDS: usize = 1024;
 const FREE: usize = 0;
 const BUSY: usize = 1;
 const LIVE: usize = 2;
+const PENDING: usize = 3;
 /// The low two bits of `state` are one of these, the rest is the generation.
 const STATE: usize = 3;
 
 struct Record {
-    /// FREE → BUSY by whoever takes it, BUSY → LIVE when the words are written (release), LIVE → FREE of the next
-    /// generation when the callback goes. The words are only written while BUSY, so one who finds the same LIVE state
-    /// before and after reading them has read them whole.
+    /// FREE → BUSY by whoever takes it, BUSY → PENDING when the words are written (release), PENDING → LIVE when the looper
+    /// has it, and from both to FREE of the next generation when the callback goes. A looper may call while PENDING, but
+    /// who removes the descriptor meanwhile does not mean this registration. The words are only written while BUSY, so
+    /// one who finds the same life before and after reading them has read them whole.
     state: AtomicUsize,
     looper: AtomicUsize,
     fd: AtomicI32,
@@ -65,8 +68,12 @@ impl RecordName {
         TABLE.get(self.0 % RECORDS)
     }
 
-    fn live_state(self) -> usize {
-        (self.0 / RECORDS) << 2 | LIVE
+    fn state(self, state: usize) -> usize {
+        (self.0 / RECORDS) << 2 | state
+    }
+
+    fn is_alive_in(self, state: usize) -> bool {
+        state == self.state(LIVE) || state == self.state(PENDING)
     }
 }
 
@@ -85,14 +92,21 @@ pub fn take(registration: &Registration) -> Option<RecordName> {
     record.callback.store(registration.callback, Relaxed);
     record.data.store(registration.data, Relaxed);
     USED.fetch_max(number + 1, AcqRel);
-    record.state.store(state | LIVE, Release);
+    record.state.store(state | PENDING, Release);
     Some(RecordName::new(number, state))
+}
+
+/// The looper has the registration.
+pub fn confirm(name: RecordName) {
+    if let Some(record) = name.record() {
+        let _ = record.state.compare_exchange(name.state(PENDING), name.state(LIVE), AcqRel, Relaxed);
+    }
 }
 
 /// What a name stands for, if it still does.
 pub fn get(name: RecordName) -> Option<Registration> {
     let record = name.record()?;
-    if record.state.load(Acquire) != name.live_state() {
+    if !name.is_alive_in(record.state.load(Acquire)) {
         return None;
     }
     let registration = Registration {
@@ -102,27 +116,43 @@ pub fn get(name: RecordName) -> Option<Registration> {
         data: record.data.load(Relaxed),
     };
     fence(Acquire);
-    (record.state.load(Relaxed) == name.live_state()).then_some(registration)
+    name.is_alive_in(record.state.load(Relaxed)).then_some(registration)
 }
 
 /// Frees a record, if the name still stands for it.
 pub fn free(name: RecordName) {
     if let Some(record) = name.record() {
         let next = (name.0 / RECORDS).wrapping_add(1) << 2 | FREE;
-        let _ = record.state.compare_exchange(name.live_state(), next, AcqRel, Relaxed);
+        for state in [name.state(PENDING), name.state(LIVE)] {
+            let _ = record.state.compare_exchange(state, next, AcqRel, Relaxed);
+        }
     }
 }
 
-/// The live record of a looper's descriptor, other than `except`.
-pub fn find(looper: usize, fd: i32, except: Option<RecordName>) -> Option<RecordName> {
+/// The live records of a looper's descriptor, other than `except`: one, or as many as threads register it at once.
+pub fn find_all(looper: usize, fd: i32, except: Option<RecordName>) -> ArrayVec<RecordName, 8> {
     let used = TABLE.iter().take(USED.load(Acquire)).enumerate();
-    used.filter(|(_, record)| record.fd.load(Relaxed) == fd).find_map(|(number, record)| {
+    let names = used.filter(|(_, record)| record.fd.load(Relaxed) == fd).filter_map(|(number, record)| {
         let state = record.state.load(Acquire);
         let name = RecordName::new(number, state);
         let is_it = state & STATE == LIVE && Some(name) != except;
         let found = get(name).filter(|found| is_it && found.looper == looper && found.fd == fd);
         found.map(|_| name)
-    })
+    });
+    names.take(8).collect()
+}
+
+/// The looper is gone, and with it all that was registered with it.
+pub fn free_all_of(looper: usize) {
+    for (number, record) in TABLE.iter().take(USED.load(Acquire)).enumerate() {
+        let state = record.state.load(Acquire);
+        if state & STATE == LIVE && record.looper.load(Relaxed) == looper {
+            let name = RecordName::new(number, state);
+            if get(name).is_some_and(|found| found.looper == looper) {
+                free(name);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -133,10 +163,12 @@ mod tests {
     fn a_record_lives_once() {
         let registration = Registration { looper: 0x10, fd: 7, callback: 0x20, data: 0x30 };
         let first = take(&registration).unwrap();
+        assert!(get(first).is_some() && find_all(0x10, 7, None).is_empty());
+        confirm(first);
         assert_eq!(get(first), Some(registration));
-        assert_eq!(find(0x10, 7, None), Some(first));
-        assert_eq!(find(0x10, 7, Some(first)), None);
-        assert_eq!(find(0x11, 7, None), None);
+        assert_eq!(find_all(0x10, 7, None).as_slice(), [first]);
+        assert!(find_all(0x10, 7, Some(first)).is_empty());
+        assert!(find_all(0x11, 7, None).is_empty());
         let other = Registration { data: 0x31, ..registration };
         let second = take(&other).unwrap();
         free(first);
@@ -147,8 +179,10 @@ mod tests {
         assert_eq!((get(first), get(third)), (None, Some(registration)));
         let rest: Vec<RecordName> = core::iter::from_fn(|| take(&registration)).collect();
         assert_eq!(rest.len(), RECORDS - 2);
-        rest.iter().chain(&[second, third]).for_each(|name| free(*name));
-        assert_eq!(find(0x10, 7, None), None);
+        rest.iter().chain(&[second, third]).for_each(|name| confirm(*name));
+        assert!(get(second).is_some());
+        free_all_of(0x10);
+        assert!(find_all(0x10, 7, None).is_empty());
         assert!(take(&registration).is_some_and(|name| {
             free(name);
             true

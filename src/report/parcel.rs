@@ -26,6 +26,7 @@ pub struct Parcel {
     /// See `Block`.
     pub progress: Option<Progress>,
     what: *const c_char,
+    path: *const c_char,
     report_path: *const c_char,
     samples: &'static mut [bc_sample],
     sample_count: usize,
@@ -52,6 +53,7 @@ impl Parcel {
             cpu: CpuTime::default(),
             progress: None,
             what: ptr::null(),
+            path: ptr::null(),
             report_path: ptr::null(),
             samples,
             sample_count: 0,
@@ -69,9 +71,11 @@ impl Parcel {
         self.cpu = between(case.cpu_before, case.from, case.cpu_first, case.cpu_last);
         // A thread's CPU clock and the monotonic one tick apart by a little.
         self.cpu.cpu_ns = self.cpu.cpu_ns.min(case.wall_ns);
-        (self.what, self.report_path) = (ptr::null(), ptr::null());
         (self.sample_count, self.tick_count) = (0, 0);
         self.text.clear();
+        // First, so that no length of symbols takes their room.
+        self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
+        (self.path, self.report_path) = (ptr::null(), ptr::null());
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
         // More frames than there is room for: samples are left out evenly.
         let stride = needed.div_ceil(self.frames.len().max(1)).max(1);
@@ -109,6 +113,10 @@ impl Parcel {
     /// Finds modules and symbols of all frames, and names what nobody named.
     pub fn resolve(&mut self, resolver: &mut Resolver) {
         resolver.begin_block();
+        if self.case.what.kind == Kind::Callback {
+            let symbol = resolver.resolve(self.case.tag, false, &mut self.text).symbol;
+            self.what = if symbol.is_null() { self.what } else { symbol };
+        }
         let mut rest = &mut *self.frames;
         for sample in self.samples.iter().take(self.sample_count) {
             let Some((frames, behind)) = core::mem::take(&mut rest).split_at_mut_checked(sample.frame_count) else {
@@ -119,14 +127,6 @@ impl Parcel {
                 *frame = resolver.resolve(frame.pc, depth > 0, &mut self.text);
             }
         }
-        self.what = match self.case.what.kind {
-            Kind::Callback => {
-                let symbol = resolver.resolve(self.case.tag, false, &mut self.text).symbol;
-                if symbol.is_null() { self.text.put(self.case.what.bytes()) } else { symbol }
-            }
-            Kind::Named if !self.case.what.is_some => ptr::null(),
-            Kind::Named | Kind::BetweenPolls => self.text.put(self.case.what.bytes()),
-        };
         self.progress = self.judge_progress();
     }
 
@@ -146,9 +146,14 @@ impl Parcel {
         unsafe { Samples::new(samples) }
     }
 
-    /// The report's path, once it is stored.
-    pub fn set_report_path(&mut self, path: &[u8]) {
-        self.report_path = self.text.put(path);
+    /// Where the report will be, if it is stored.
+    pub fn set_path(&mut self, path: &[u8]) {
+        self.path = self.text.put(path);
+    }
+
+    /// It has been stored there.
+    pub fn is_stored(&mut self) {
+        self.report_path = self.path;
     }
 
     /// For the text and JSON forms.

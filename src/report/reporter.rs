@@ -20,6 +20,8 @@ pub struct Reporter {
     pub delivery: &'static Delivery,
     /// Tells whether a block still goes on.
     pub evidence: &'static Lock<Evidence>,
+    /// It shall begin no callback.
+    pub hold: &'static AtomicBool,
     /// It shall end.
     pub quit: &'static AtomicBool,
 }
@@ -29,7 +31,7 @@ impl Reporter {
     pub fn run(&mut self) {
         loop {
             let heard = self.delivery.reporter.heard();
-            while !self.quit.load(Acquire) {
+            while !self.quit.load(Acquire) && !self.hold.load(Acquire) {
                 let Some(parcel) = self.delivery.next() else { break };
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);

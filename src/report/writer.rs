@@ -95,8 +95,9 @@ impl Writer {
             self.delivery.give_back(parcel);
             return false;
         };
+        self.name(parcel);
         parcel.resolve(&mut self.resolver);
-        self.store(parcel);
+        let is_stored = self.store(parcel);
         let is_end = parcel.state == BC_BLOCK_ENDED;
         let (id, wall_ms) = (parcel.case.id, parcel.case.wall_ns / 1_000_000);
         log_info!("block {id} of {wall_ms} ms {}", super::words::state(parcel.state));
@@ -105,7 +106,7 @@ impl Writer {
         if is_end {
             evidence.close_case(number);
         } else if let Some(case) = evidence.case_mut(number).filter(|case| case.id == id) {
-            case.is_stored = true;
+            case.is_stored |= is_stored;
         }
         drop(evidence);
         self.delivery.progress.ring();
@@ -132,10 +133,34 @@ impl Writer {
         Some(number)
     }
 
-    fn store(&mut self, parcel: &mut Parcel) {
-        let Some(store) = &mut self.store else { return };
+    fn name_of(&self, parcel: &Parcel) -> Name {
         let utc_offset_s = self.utc_offset_s.load(Relaxed);
-        let name = Name::new(parcel.case.start_unix_ms, utc_offset_s, self.facts.pid, parcel.case.id);
+        Name::new(parcel.case.start_unix_ms, utc_offset_s, self.facts.pid, parcel.case.id)
+    }
+
+    /// The formats that are wanted; the first one's path is the report's.
+    fn formats(&self) -> impl Iterator<Item = Format> + use<> {
+        let formats = self.facts.formats;
+        let all = [(BC_FORMAT_TEXT, Format::Text), (BC_FORMAT_JSON, Format::Json)];
+        all.into_iter().filter(move |(bit, _)| formats & bit != 0).map(|(_, format)| format)
+    }
+
+    /// Puts the report's path in, before the strings of the frames take what room there is.
+    fn name(&self, parcel: &mut Parcel) {
+        let mut path = [0; PATH];
+        let name = self.name_of(parcel);
+        let Some((store, format)) = self.store.as_ref().zip(self.formats().next()) else { return };
+        if let Ok(length) = store.path_of(&name, format, &mut path) {
+            parcel.set_path(path.get(..length).unwrap_or(&[]));
+        }
+    }
+
+    /// Stores all formats; answers whether the first, which the path names, was stored.
+    fn store(&mut self, parcel: &mut Parcel) -> bool {
+        let name = self.name_of(parcel);
+        let formats = self.formats();
+        let utc_offset_s = self.utc_offset_s.load(Relaxed);
+        let Some(store) = &mut self.store else { return false };
         let evidence = self.evidence;
         let is_open = |id| {
             evidence.lock().cases().iter().any(|case| case.id == id && matches!(case.phase, Phase::Open | Phase::Ended))
@@ -144,7 +169,7 @@ impl Writer {
         if !room {
             REPORTS_FAILED.add_one();
             log_warn!("no room for the report of block {}", parcel.case.id);
-            return;
+            return false;
         }
         let health = (self.facts.health)();
         let mut text_buffer = [0; 512];
@@ -169,30 +194,25 @@ impl Writer {
             redact_paths: self.facts.redact_paths,
             health: &health,
         };
-        let mut stored = None;
-        for (bit, format) in [(BC_FORMAT_TEXT, Format::Text), (BC_FORMAT_JSON, Format::Json)] {
-            if self.facts.formats & bit == 0 {
-                continue;
-            }
+        let mut is_stored = None;
+        for format in formats {
             let block = parcel.block();
             let result = store.write(&name, format, &mut |sink| match format {
                 Format::Text => text::write(sink, &block, &context),
                 Format::Json => json::write(sink, &block, &context),
             });
+            is_stored = is_stored.or(Some(result.is_ok()));
             match result {
-                Ok(()) => {
-                    REPORTS_WRITTEN.add_one();
-                    stored = stored.or(Some(format));
-                }
+                Ok(()) => REPORTS_WRITTEN.add_one(),
                 Err(error) => {
                     REPORTS_FAILED.add_one();
                     log_warn!("a report could not be written: error {}", error.0);
                 }
             }
         }
-        let mut path = [0; PATH];
-        if let Some(length) = stored.and_then(|format| store.path_of(&name, format, &mut path).ok()) {
-            parcel.set_report_path(path.get(..length).unwrap_or(&[]));
+        if is_stored == Some(true) {
+            parcel.is_stored();
         }
+        is_stored == Some(true)
     }
 }

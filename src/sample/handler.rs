@@ -17,6 +17,7 @@
 
 use super::answer::{Answer, COPY, RECORDS, Record};
 use crate::sys::context;
+use crate::sys::copy;
 use crate::sys::counters::WAITS_CUT;
 use crate::sys::errno::Errno;
 use crate::sys::memory::OwnMemory;
@@ -84,14 +85,14 @@ pub struct Previous {
 pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let errno = Errno::last();
     INSIDE.fetch_add(1, SeqCst);
-    if !is_ours(info) {
-        let place = PREVIOUS.place.load(Acquire);
-        if place != 0 {
-            // SAFETY: the kernel said so when our handler took its place.
-            unsafe { signal::call(place, PREVIOUS.long_form.load(Relaxed), number, info, context) };
-        }
-    } else if REQUEST.load(SeqCst) & STATE == ARMED && TARGET.tid.load(Relaxed) == thread::tid() {
+    let is_ours = is_ours(info);
+    if is_ours && REQUEST.load(SeqCst) & STATE == ARMED && TARGET.tid.load(Relaxed) == thread::tid() {
         answer(context);
+    }
+    let place = PREVIOUS.place.load(Acquire);
+    if !is_ours && place != 0 {
+        // SAFETY: the kernel said so when our handler took its place.
+        unsafe { signal::call(place, PREVIOUS.long_form.load(Relaxed), number, info, context) };
     }
     INSIDE.fetch_sub(1, SeqCst);
     errno.restore();
@@ -155,7 +156,7 @@ unsafe fn fill(answer: &mut Answer, context: *const c_void) {
     if (low..high).contains(&sp) {
         answer.copied = ((high - sp) as usize).min(COPY);
         // SAFETY: from the stack pointer up the thread's own stack is mapped, and `high` is within it.
-        unsafe { ptr::copy_nonoverlapping(sp as usize as *const u8, answer.copy.as_mut_ptr(), answer.copied) };
+        unsafe { copy::bytes(sp as usize as *const u8, answer.copy.as_mut_ptr(), answer.copied) };
         let frame_pointer = answer.registers.get(usize::from(arch::FP)).copied().unwrap_or(0);
         // SAFETY: as above.
         unsafe { follow_records(answer, frame_pointer, high) };

@@ -7,6 +7,7 @@ use super::handler::{
 };
 use crate::sys::clock::Ticks;
 use crate::sys::cpu_timer::CpuTimer;
+use crate::sys::lock::Lock;
 use crate::sys::signal::{self, Taken};
 use crate::sys::{futex, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -62,8 +63,9 @@ impl Requests {
     }
 
     /// Takes the signal; `false` if there is none to take.
-    pub fn take_signal(&mut self, wanted: i32) -> bool {
-        self.taken = signal::take(wanted, on_signal);
+    pub fn take_signal(&mut self, wanted: i32, avoid: u64) -> bool {
+        self.taken = signal::take(wanted, avoid, on_signal);
+        *TAKEN.lock() = self.taken;
         if let Some(taken) = &self.taken {
             let (place, long_form) = taken.previous_handler().unwrap_or((0, false));
             PREVIOUS.long_form.store(long_form, Relaxed);
@@ -148,6 +150,7 @@ impl Requests {
     pub fn give_back(&mut self, patience_ns: u64) -> bool {
         if let Some(taken) = self.taken.take() {
             taken.give_back();
+            *TAKEN.lock() = None;
         }
         let quiet = self.wait_until(patience_ns, || {
             let state = REQUEST.load(SeqCst) & STATE;
@@ -181,8 +184,16 @@ fn send(taken: &Taken, tid: i32, may_send: impl FnOnce() -> bool) -> Result<(), 
     sent
 }
 
-/// In a child of fork nobody is asked and nobody is inside.
+/// What `Requests` has taken: for a child of fork, which has no use for the rest.
+static TAKEN: Lock<Option<Taken>> = Lock::new(None);
+
+/// In a child of fork nobody is asked and nobody is inside; the signal that the parent had taken is given back.
 pub fn reset_after_fork() {
+    let is_torn = TAKEN.free_after_fork();
+    let taken = TAKEN.lock().take();
+    if let Some(taken) = taken.filter(|_| !is_torn) {
+        taken.give_back();
+    }
     REQUEST.store(IDLE, SeqCst);
     INSIDE.store(0, SeqCst);
     OUTSTANDING.store(0, SeqCst);

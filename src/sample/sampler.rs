@@ -10,7 +10,7 @@ use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
-use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, pending_signals};
+use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
@@ -53,8 +53,6 @@ pub struct Subject<'a> {
     pub stretch: usize,
     /// Its stack; empty where not known.
     pub stack: Span,
-    /// A signal of ours may still be pending for it.
-    pub may_be_pending: bool,
     /// How long it has been running without a wait.
     pub runs: &'a mut Runs,
 }
@@ -132,10 +130,10 @@ impl Sampler {
     }
 
     /// Watching begins: takes a signal, if one will be sent.
-    pub fn start(&mut self, wanted: i32) {
+    pub fn start(&mut self, wanted: i32, avoid: u64) {
         SIGNAL_TAKEN_OVER.store(false, Relaxed);
         let wants_signal = matches!(self.method, Method::Auto | Method::Signal);
-        let available = wants_signal && self.requests.take_signal(wanted);
+        let available = wants_signal && self.requests.take_signal(wanted, avoid);
         SIGNAL_AVAILABLE.store(available, Relaxed);
         if wants_signal && !available {
             crate::log_warn!("no signal is free: running threads are reported without stacks");
@@ -229,9 +227,14 @@ impl Sampler {
         way: Way,
         may_send: impl FnOnce() -> bool,
     ) -> bool {
-        !SIGNAL_AVAILABLE.load(Relaxed)
-            || self.still_pending(subject)
-            || self.take_stack(subject, sample, way, may_send)
+        if !SIGNAL_AVAILABLE.load(Relaxed) {
+            return true;
+        }
+        if self.would_not_answer(subject) {
+            SAMPLES_UNANSWERED.add_one();
+            return true;
+        }
+        self.take_stack(subject, sample, way, may_send)
     }
 
     /// A pc of no known module: a library was loaded since the table was made.
@@ -243,20 +246,14 @@ impl Sampler {
         }
     }
 
-    /// A thread that has not taken up the last signal gets no other: they would pile up.
-    fn still_pending(&self, subject: &mut Subject) -> bool {
-        if !subject.may_be_pending {
-            return false;
-        }
-        let Some(number) = self.requests.signal() else { return false };
+    /// A thread that blocks the signal, or has not taken up the last one, gets none: it would stay pending, and outlive
+    /// even an exec, after which it kills.
+    fn would_not_answer(&self, subject: &Subject) -> bool {
+        let Some(number) = self.requests.signal() else { return true };
         let mut text = [0; 2048];
-        let status = subject.files.and_then(|files| files.status.read(&mut text).ok());
-        let pending = status.and_then(pending_signals).unwrap_or(0) >> (number - 1) & 1 == 1;
-        if pending {
-            SAMPLES_UNANSWERED.add_one();
-        }
-        subject.may_be_pending = pending;
-        pending
+        let Some(status) = subject.files.and_then(|files| files.status.read(&mut text).ok()) else { return false };
+        let signals = pending_signals(status).unwrap_or(0) | blocked_signals(status).unwrap_or(0);
+        signals >> (number - 1) & 1 == 1
     }
 
     fn take_stack(
@@ -294,7 +291,6 @@ impl Sampler {
             Err(Silence::Unanswered) => {
                 SIGNALS_SENT.add_one();
                 SAMPLES_UNANSWERED.add_one();
-                subject.may_be_pending = true;
                 return true;
             }
         };

@@ -1,6 +1,7 @@
 //! An open descriptor that closes itself.
 #![allow(unsafe_code)]
 
+use super::descriptors;
 use super::errno::Errno;
 
 /// Owns a descriptor.
@@ -10,7 +11,11 @@ pub struct Fd(i32);
 impl Fd {
     /// Takes what a call that opens something returned, or its error number.
     pub(super) fn opened(result: i32) -> Result<Fd, Errno> {
-        if result < 0 { Err(Errno::last()) } else { Ok(Fd(result)) }
+        if result < 0 {
+            return Err(Errno::last());
+        }
+        descriptors::opened(result);
+        Ok(Fd(result))
     }
 
     /// The number, for a call that borrows it.
@@ -21,6 +26,7 @@ impl Fd {
 
 impl Drop for Fd {
     fn drop(&mut self) {
+        descriptors::closes(self.0);
         // SAFETY: the number came from the kernel, is owned by this value alone and not used after it. Linux frees it
         // even when it answers EINTR, so there is no second try.
         unsafe { libc::close(self.0) };

@@ -39,9 +39,10 @@ impl<T> Lock<T> {
         self.value.get_mut()
     }
 
-    /// Frees a lock whose holder exists no more: in a child of fork, where the other threads are gone.
-    pub fn free_after_fork(&self) {
-        self.word.store(0, Release);
+    /// Frees a lock whose holder exists no more: in a child of fork, where the other threads are gone. `true`: it was
+    /// held, so its value may be half written.
+    pub fn free_after_fork(&self) -> bool {
+        self.word.swap(0, AcqRel) != 0
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::errno::{Errno, check};
+use core::ffi::CStr;
 
 /// One mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +94,12 @@ pub struct OwnMaps {
 impl OwnMaps {
     /// Opens the file.
     pub fn open() -> Result<OwnMaps, Errno> {
-        // SAFETY: the path is a C string.
-        let opened = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        check(i64::from(opened))?;
+        // A thread's, because the first one may have ended; kernels before 3.17 have the process's only.
+        let open = |path: &CStr| {
+            // SAFETY: the path is a C string.
+            check(i64::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }))
+        };
+        let opened = open(c"/proc/thread-self/maps").or_else(|_| open(c"/proc/self/maps"))? as i32;
         Ok(OwnMaps { descriptor: opened })
     }
 

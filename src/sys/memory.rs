@@ -5,14 +5,14 @@
 /// another thread unmaps it in that instant.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnMemory {
-    process: i32,
+    /// A thread of ours, not the process: the first thread may have ended, and then its memory is not there any more.
+    thread: i32,
 }
 
 impl OwnMemory {
     /// The memory of the calling process. A child made by `fork` needs its own.
     pub fn new() -> OwnMemory {
-        // SAFETY: getpid takes nothing and cannot fail.
-        OwnMemory { process: unsafe { libc::getpid() } }
+        OwnMemory { thread: super::thread::tid() }
     }
 }
 
@@ -37,7 +37,7 @@ impl OwnMemory {
         let read = unsafe {
             libc::syscall(
                 libc::SYS_process_vm_readv,
-                libc::c_long::from(self.process),
+                libc::c_long::from(self.thread),
                 &raw const here,
                 1 as libc::c_long,
                 &raw const there,

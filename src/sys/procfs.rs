@@ -2,32 +2,26 @@
 #![allow(unsafe_code)]
 
 use super::errno::Errno;
+use super::fd::Fd;
 use core::ffi::CStr;
 
 /// A file of `/proc` that is kept open and read from its begin again and again.
-pub struct ProcFile(i32);
+pub struct ProcFile(Fd);
 
 impl ProcFile {
     /// Opens it; the descriptor does not reach a program that is exec'd.
     pub fn open(path: &CStr) -> Result<ProcFile, Errno> {
         // SAFETY: a path that ends in a NUL.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        if fd < 0 { Err(Errno::last()) } else { Ok(ProcFile(fd)) }
+        let opened = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        Fd::opened(opened).map(ProcFile)
     }
 
     /// What it says now, as far as it fits.
     pub fn read<'b>(&self, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
         // SAFETY: the buffer is as long as we say.
-        let length = unsafe { libc::pread(self.0, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let length = unsafe { libc::pread(self.0.number(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         let length = usize::try_from(length).map_err(|_| Errno::last())?;
         Ok(buffer.get(..length).unwrap_or(&[]))
-    }
-}
-
-impl Drop for ProcFile {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours and is closed once.
-        unsafe { libc::close(self.0) };
     }
 }
 
@@ -135,8 +129,21 @@ impl KernelState {
 
 /// The signals that are pending for a thread alone, from `/proc/PID/task/TID/status`: bit 0 is signal 1.
 pub fn pending_signals(status: &[u8]) -> Option<u64> {
-    let digits = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"SigPnd:\t"))?;
-    hex(digits.trim_ascii())
+    hex(status_value(status, b"SigPnd:")?)
+}
+
+/// The signals that a thread blocks, from the same file.
+pub fn blocked_signals(status: &[u8]) -> Option<u64> {
+    hex(status_value(status, b"SigBlk:")?)
+}
+
+/// The debugger that has attached to a thread, from the same file; 0 for none.
+pub fn tracer(status: &[u8]) -> Option<u64> {
+    number(status_value(status, b"TracerPid:")?)
+}
+
+fn status_value<'a>(status: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    Some(status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(key))?.trim_ascii())
 }
 
 fn hex(digits: &[u8]) -> Option<u64> {
@@ -148,8 +155,12 @@ fn hex(digits: &[u8]) -> Option<u64> {
 
 /// How often a thread has given up its processor of itself, from the same file.
 pub fn voluntary_switches(status: &[u8]) -> Option<u64> {
-    let digits = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(b"voluntary_ctxt_switches:\t"))?;
-    number(digits)
+    number(status_value(status, b"voluntary_ctxt_switches:")?)
+}
+
+/// Time that a thread has been ready to run and has not, ns, from `/proc/PID/task/TID/schedstat`: the second number.
+pub fn queued_ns(schedstat: &[u8]) -> Option<u64> {
+    number(schedstat.trim_ascii().split(|b| *b == b' ').nth(1)?)
 }
 
 /// A value in kB of `/proc/meminfo`.
@@ -191,10 +202,11 @@ mod tests {
         let machine = MachineTime::parse(&std::fs::read("/proc/stat").unwrap()).unwrap();
         assert!(machine.total > machine.idle && machine.idle > 0);
         let status = std::fs::read("/proc/thread-self/status").unwrap();
-        assert_eq!(pending_signals(&status), Some(0));
+        assert_eq!((pending_signals(&status), blocked_signals(&status), tracer(&status)), (Some(0), Some(0), Some(0)));
         std::thread::sleep(std::time::Duration::from_millis(1));
         let later = std::fs::read("/proc/thread-self/status").unwrap();
         assert!(voluntary_switches(&later).unwrap() > voluntary_switches(&status).unwrap());
+        assert!(queued_ns(&std::fs::read("/proc/thread-self/schedstat").unwrap()).is_some());
         let memory = std::fs::read("/proc/meminfo").unwrap();
         assert!(memory_kb(&memory, b"MemTotal").unwrap() > memory_kb(&memory, b"MemFree").unwrap());
     }

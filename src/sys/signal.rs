@@ -21,12 +21,14 @@ pub struct Taken {
 
 /// Takes `wanted`, or for 0 the first free one from SIGRTMAX down: the C library, ART and the runtimes of other
 /// languages take theirs from below. `None` when there is none.
-pub fn take(wanted: i32, handler: Handler) -> Option<Taken> {
+///
+/// `avoid` are signals that somebody may be waiting for without a handler: see `waited_for`.
+pub fn take(wanted: i32, avoid: u64, handler: Handler) -> Option<Taken> {
     if wanted != 0 {
         return install(wanted, handler);
     }
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find_map(|number| {
-        if !is_default(&current(number)?) {
+        if !is_default(&current(number)?) || avoid >> (number - 1) & 1 == 1 {
             return None;
         }
         let taken = install(number, handler)?;
@@ -37,6 +39,24 @@ pub fn take(wanted: i32, handler: Handler) -> Option<Taken> {
         taken.put(&taken.previous);
         None
     })
+}
+
+/// Signals that the calling thread blocks, or that are pending: bit 0 is signal 1. Who takes signals by `sigwait` blocks
+/// them first, in all threads as a rule.
+pub fn waited_for() -> u64 {
+    let mut sets = [const { MaybeUninit::<libc::sigset_t>::zeroed() }; 2];
+    let [blocked, pending] = &mut sets;
+    // SAFETY: live places for both sets; the mask is only asked for.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), blocked.as_mut_ptr());
+        libc::sigpending(pending.as_mut_ptr());
+    }
+    let is_in = |set: &MaybeUninit<libc::sigset_t>, number: i32| {
+        // SAFETY: a set of bits, zeroed at least.
+        unsafe { libc::sigismember(set.as_ptr(), number) == 1 }
+    };
+    let numbers = libc::SIGRTMIN()..=libc::SIGRTMAX();
+    numbers.filter(|number| sets.iter().any(|set| is_in(set, *number))).fold(0, |bits, number| bits | 1 << (number - 1))
 }
 
 /// Is a number one that may be asked for?

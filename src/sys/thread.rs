@@ -89,7 +89,7 @@ pub fn spawn<T: Send>(
         libc::sigfillset(everything.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, everything.as_ptr(), before.as_mut_ptr());
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes.saturating_add(thread_locals()));
         let result =
             libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), start(body), ptr::from_mut(value).cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
@@ -101,6 +101,30 @@ pub fn spawn<T: Send>(
         libc::pthread_setname_np(thread, name.as_ptr());
         Ok(Thread(thread))
     }
+}
+
+/// Bytes that the program's thread-local variables take. glibc takes them out of a thread's stack, whatever their size.
+#[cfg(target_env = "gnu")]
+fn thread_locals() -> usize {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, sum: *mut c_void) -> i32 {
+        // SAFETY: the loader gives a module's headers and what it was given itself, the sum.
+        unsafe {
+            let headers = core::slice::from_raw_parts((*info).dlpi_phdr, usize::from((*info).dlpi_phnum));
+            let locals = headers.iter().filter(|header| header.p_type == libc::PT_TLS);
+            let bytes: usize = locals.map(|header| (header.p_memsz + header.p_align) as usize).sum();
+            *sum.cast::<usize>() += bytes;
+        }
+        0
+    }
+    let mut sum = 0usize;
+    // SAFETY: the callback is called during this call, with our sum.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut sum).cast()) };
+    sum.next_multiple_of(1 << 16)
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn thread_locals() -> usize {
+    0
 }
 
 // The same type under all targets' declarations of pthread_create.

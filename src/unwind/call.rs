@@ -18,15 +18,35 @@ pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Ca
     machine::before(pc, memory, modules)
 }
 
-/// Is it a call of the function that begins at `start`?
-pub fn is_of(call: Call, start: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
-    match call {
-        Call::Direct(target) => {
-            target == start || modules.find(target).is_some() && machine::stub_target(target, memory) == Some(start)
-        }
-        Call::Indirect => false,
-    }
+/// Can `pc` be a return address? Yes, too, where the code can't be read.
+pub fn may_return_to(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
+    before(pc, memory, modules).is_some() || memory.bytes::<1>(pc.wrapping_sub(1)).is_none()
 }
+
+/// A stub, a function that jumps on, and one more.
+const MOST_STUBS: u32 = 3;
+
+/// Is it a call of the function that begins at `start`, by way of stubs or not?
+pub fn is_of(call: Call, start: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
+    let Call::Direct(mut target) = call else { return false };
+    for _ in 0..MOST_STUBS {
+        let next = leads_to(target, memory, modules);
+        if target == start || next == target {
+            break;
+        }
+        target = next;
+    }
+    target == start
+}
+
+/// Where a call of `target` arrives, if that is a stub; else `target`.
+pub fn leads_to(target: u64, memory: &impl Memory, modules: &ModuleTable) -> u64 {
+    let stub = modules.find(target).and_then(|_| machine::stub_target(target, memory));
+    stub.unwrap_or(target)
+}
+
+#[cfg(target_arch = "aarch64")]
+pub use machine::branch_with_link;
 
 #[cfg(target_arch = "x86_64")]
 mod machine {
@@ -95,13 +115,17 @@ mod machine {
     pub fn before(pc: u64, memory: &impl Memory, _: &ModuleTable) -> Option<Call> {
         let at = pc.checked_sub(4)?;
         let word = memory.u32(at)?;
-        match word {
-            _ if word >> 26 == 0b10_0101 => Some(Call::Direct(branch_target(word, at))),
-            // blr, and its forms that check a signature.
-            _ if word & 0xffff_fc1f == 0xd63f_0000 => Some(Call::Indirect),
-            _ if word & 0xfeff_f800 == 0xd63f_0800 => Some(Call::Indirect),
-            _ => None,
+        if let Some(target) = branch_with_link(word, at) {
+            return Some(Call::Direct(target));
         }
+        // blr, and its forms that check a signature.
+        let indirect = word & 0xffff_fc1f == 0xd63f_0000 || word & 0xfeff_f800 == 0xd63f_0800;
+        indirect.then_some(Call::Indirect)
+    }
+
+    /// Where `word`, if it is a `bl` at `at`, leads.
+    pub fn branch_with_link(word: u32, at: u64) -> Option<u64> {
+        (word >> 26 == 0b10_0101).then(|| branch_target(word, at))
     }
 
     /// Where `b` and `bl` lead.
@@ -110,23 +134,34 @@ mod machine {
         at.wrapping_add_signed(offset)
     }
 
-    /// Where a stub leads: `adrp x16; ldr x17, [x16]; add x16; br x17`, behind a landing mark or not; or a `b` that
-    /// reaches farther than a `bl`.
+    /// A function that only prepares arguments and jumps to another one has so many instructions.
+    const SHORT: u64 = 4;
+
+    /// Where a stub leads: `adrp x16; ldr x17, [x16]; add x16; br x17`, behind a landing mark or not; or a function that
+    /// soon jumps to another one.
     pub fn stub_target(stub: u64, memory: &impl Memory) -> Option<u64> {
         const LANDING: u32 = 0xd503_245f;
         let first = memory.u32(stub)?;
         let at = if first == LANDING { stub.checked_add(4)? } else { stub };
-        let [page, load] = [0, 4].map(|step| memory.u32(at.wrapping_add(step)));
-        let (page, load) = (page?, load?);
-        if page >> 26 == 0b00_0101 {
-            return Some(branch_target(page, at));
+        let (page, load) = (memory.u32(at)?, memory.u32(at.checked_add(4)?)?);
+        if page & 0x9f00_001f == 0x9000_0010 && load & 0xffc0_03ff == 0xf940_0211 {
+            let pages = ((page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3) << 11;
+            let base = (at & !0xfff).wrapping_add_signed(i64::from(pages as i32 >> 11) << 12);
+            return memory.word(base.wrapping_add(u64::from(load >> 10 & 0xfff) * 8));
         }
-        if page & 0x9f00_001f != 0x9000_0010 || load & 0xffc0_03ff != 0xf940_0211 {
-            return None;
+        for index in 0..SHORT {
+            let at = at.checked_add(4 * index)?;
+            let word = memory.u32(at)?;
+            if word >> 26 == 0b00_0101 {
+                return Some(branch_target(word, at));
+            }
+            // Anything else that goes elsewhere, or a frame: a function like any other.
+            let moves = word & 0xff80_03ff == 0xd100_03ff || word & 0x3bc0_03e0 == 0x2980_03e0;
+            if moves || word & 0x1c00_0000 == 0x1400_0000 {
+                return None;
+            }
         }
-        let pages = ((page >> 5 & 0x7_ffff) << 2 | page >> 29 & 3) << 11;
-        let base = (at & !0xfff).wrapping_add_signed(i64::from(pages as i32 >> 11) << 12);
-        memory.word(base.wrapping_add(u64::from(load >> 10 & 0xfff) * 8))
+        None
     }
 }
 

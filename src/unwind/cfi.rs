@@ -11,6 +11,7 @@ use super::elf::{Image, Span};
 use super::expression;
 use super::memory::Memory;
 use super::registers::{COUNT, Registers};
+use super::rules::Rule;
 
 /// Why no step could be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub enum Error {
 pub enum Step {
     /// The caller's registers.
     Caller {
-        /// Its registers, pc being where it goes on.
+        /// Its registers, pc being where it goes on; 0 where the callee was the outermost frame and returns to nowhere.
         registers: Registers,
         /// The frame that was left is a signal's: the caller was interrupted *before* its pc, it did not call.
         signal: bool,
@@ -61,13 +62,14 @@ impl UnwindContextStorage<usize> for Storage {
 pub struct Stepper {
     entry: Entry,
     function: Span,
+    rule: Option<Rule>,
     context: UnwindContext<usize, Storage>,
 }
 
 impl Stepper {
     /// Space for steps.
     pub fn new() -> Stepper {
-        Stepper { entry: Entry::new(), function: Span::default(), context: UnwindContext::new_in() }
+        Stepper { entry: Entry::new(), function: Span::default(), rule: None, context: UnwindContext::new_in() }
     }
 
     /// From a frame to its caller. `lookup` is the address that is looked up: the pc, or for a return address the
@@ -79,7 +81,7 @@ impl Stepper {
         memory: &impl Memory,
         lookup: u64,
     ) -> Result<Step, Error> {
-        self.function = Span::default();
+        (self.function, self.rule) = (Span::default(), None);
         self.entry.load(image, memory, lookup)?;
         let mut section = EhFrame::new(self.entry.section(), NativeEndian);
         section.set_address_size(size_of::<usize>() as u8);
@@ -97,7 +99,19 @@ impl Stepper {
                 _ => Error::Corrupt,
             })?;
         self.function = Span { start: fde.initial_address(), end: fde.end_address() };
-        Frame { registers, memory, section: &section, cie: fde.cie() }.caller(row)
+        let frame = Frame { registers, memory, section: &section, cie: fde.cie() };
+        self.rule = frame.rule(row);
+        frame.caller(row)
+    }
+
+    /// The last step's rule led nowhere.
+    pub(super) fn forget(&mut self) {
+        self.rule = None;
+    }
+
+    /// What the last step was by, where it is simple.
+    pub(super) fn rule(&self) -> Option<Rule> {
+        self.rule
     }
 
     /// The function whose rules the last step found, though it may have lacked a register to apply them; empty where it
@@ -137,10 +151,6 @@ impl<M: Memory> Frame<'_, '_, M> {
             Some(rule) => self.value(link.0, &rule, cfa)?,
         };
         let pc = arch::code_address(pc);
-        // The ABIs let the outermost frame return to nowhere.
-        if pc == 0 {
-            return Ok(Step::Root);
-        }
         let kept = if signal { u64::MAX } else { arch::PRESERVED };
         let mut caller = self.registers.only(kept);
         caller.sp = cfa;
@@ -156,6 +166,20 @@ impl<M: Memory> Frame<'_, '_, M> {
             caller.forget(link);
         }
         Ok(Step::Caller { registers: caller, signal })
+    }
+
+    fn rule(&self, row: &UnwindTableRow<usize, Storage>) -> Option<Rule> {
+        let link = self.cie.return_address_register();
+        let how = row.register(link)?;
+        if self.cie.is_signal_trampoline() {
+            return None;
+        }
+        if how == RegisterRule::Undefined {
+            return Some(Rule::ROOT);
+        }
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+        let registers = row.registers().map(|(register, how)| (register.0, how));
+        Rule::new((register.0, *offset), (link.0, how), registers)
     }
 
     fn register(&self, number: u16) -> Result<u64, Error> {

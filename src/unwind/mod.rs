@@ -14,11 +14,16 @@ pub mod fp;
 mod heads;
 #[cfg(target_arch = "x86_64")]
 pub mod instruction;
+#[cfg(target_arch = "aarch64")]
+mod link;
 pub mod memory;
 pub mod modules;
 #[cfg(target_arch = "x86_64")]
 pub mod prologue;
+#[cfg(target_arch = "aarch64")]
+mod prologue_arm64;
 pub mod registers;
+mod rules;
 pub mod search;
 pub mod symbols;
 pub mod walk;

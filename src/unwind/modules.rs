@@ -51,12 +51,13 @@ pub struct ModuleTable<'m> {
     seen: Option<u64>,
     missed: usize,
     unnamed: usize,
+    made: u64,
 }
 
 impl<'m> ModuleTable<'m> {
     /// An empty table of at most `slots.len()` modules, whose paths and build ids share `text` (some 100 bytes each).
     pub fn new(slots: &'m mut [Module], text: &'m mut [u8]) -> ModuleTable<'m> {
-        ModuleTable { slots, count: 0, text, used: 0, seen: None, missed: 0, unnamed: 0 }
+        ModuleTable { slots, count: 0, text, used: 0, seen: None, missed: 0, unnamed: 0, made: 0 }
     }
 
     /// The modules.
@@ -72,6 +73,11 @@ impl<'m> ModuleTable<'m> {
     /// How many paths and build ids found no room.
     pub fn unnamed(&self) -> usize {
         self.unnamed
+    }
+
+    /// How often the table was made: what was derived from it holds until it is made anew.
+    pub fn made(&self) -> u64 {
+        self.made
     }
 
     /// The module whose code `pc` lies in. For a return address pass the address before it.
@@ -112,6 +118,7 @@ impl<'m> ModuleTable<'m> {
     /// Makes the table anew. After an error it holds what was found until then.
     pub fn refresh(&mut self, maps: impl Source, memory: &impl Memory) -> Result<(), Errno> {
         (self.count, self.used, self.seen, self.missed, self.unnamed) = (0, 0, None, 0, 0);
+        self.made += 1;
         // The string at 0 is the empty one.
         self.put(b"");
         let mut buffer = [0; LINE];

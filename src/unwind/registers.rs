@@ -55,9 +55,14 @@ impl Registers {
         }
     }
 
+    /// Forgets all registers but those of `mask` (one bit a DWARF number).
+    pub fn keep(&mut self, mask: u64) {
+        self.known &= mask;
+    }
+
     /// These registers, with only those of `mask` (one bit a DWARF number) still known.
     pub fn only(mut self, mask: u64) -> Registers {
-        self.known &= mask;
+        self.keep(mask);
         self
     }
 }

@@ -12,10 +12,8 @@ use super::registers::Registers;
 const WORD: u64 = size_of::<usize>() as u64;
 /// Stack that is searched for a record.
 const FARTHEST: u64 = 64 * 1024;
-/// The stack is read in pieces of so many records.
-const PIECE: usize = 32;
-/// Frame records lie at multiples of this.
-const RECORD: usize = 2 * size_of::<usize>();
+/// The stack is read in pieces of so many bytes.
+const PIECE: usize = 512;
 
 /// A frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +46,13 @@ fn by_code(registers: &Registers, function: Span, memory: &impl Memory) -> Optio
     registers.sp.checked_add(depth)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn by_code(registers: &Registers, function: Span, memory: &impl Memory) -> Option<u64> {
+    let depth = super::prologue_arm64::depth(function, memory)?;
+    registers.sp.checked_add(depth)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn by_code(_: &Registers, _: Span, _: &impl Memory) -> Option<u64> {
     None
 }
@@ -80,29 +84,51 @@ impl<M: Memory> Place<'_, M> {
     /// By the stack: the one record whose return address lies behind a direct call of this very function. Where there
     /// are two, one of them is a left-over, and nothing tells which.
     fn only_record(&self) -> Option<u64> {
-        let start = self.sp.checked_next_multiple_of(RECORD as u64)?;
-        let end = self.reach.end.min(start.saturating_add(FARTHEST));
         let mut found = None;
-        let mut at = start;
-        while at.saturating_add(RECORD as u64) <= end {
-            let mut bytes = [0; PIECE * RECORD];
-            let records = usize::try_from((end - at) / RECORD as u64).unwrap_or(PIECE).min(PIECE);
-            let piece = bytes.get_mut(..records * RECORD)?;
-            if !self.memory.read(at, piece) {
-                break;
+        let mut several = false;
+        Stack { sp: self.sp, reach: self.reach, memory: self.memory }.words(2 * WORD, |at, saved| {
+            let pc = super::arch::code_address(saved);
+            if call::before(pc, self.memory, self.modules).is_some_and(|called| self.is_mine(called)) {
+                several = found.is_some();
+                found = at.checked_sub(WORD);
             }
-            for record in piece.as_chunks::<RECORD>().0 {
-                let (_, saved) = record.as_chunks::<{ size_of::<usize>() }>().0.split_first()?;
-                let pc = super::arch::code_address(usize::from_ne_bytes(*saved.first()?) as u64);
-                if call::before(pc, self.memory, self.modules).is_some_and(|called| self.is_mine(called)) {
-                    if found.is_some() {
-                        return None;
-                    }
-                    found = Some(at);
+            (!several).then_some(())
+        });
+        found.filter(|_| !several)
+    }
+}
+
+/// The stack above a stack pointer, as far as it is searched.
+pub(super) struct Stack<'m, M> {
+    pub sp: u64,
+    pub reach: Span,
+    pub memory: &'m M,
+}
+
+impl<M: Memory> Stack<'_, M> {
+    /// Shows every word that may be a return address, with where it lies, until one is answered with `None`. With a step
+    /// of two words: the upper ones of frame records.
+    pub fn words(&self, step: u64, mut show: impl FnMut(u64, u64) -> Option<()>) {
+        let Some(start) = self.sp.checked_next_multiple_of(2 * WORD) else { return };
+        let end = self.reach.end.min(start.saturating_add(FARTHEST));
+        let mut at = start;
+        while at < end {
+            let mut bytes = [0; PIECE];
+            let wanted = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+            let Some(piece) = bytes.get_mut(..wanted) else { return };
+            if !self.memory.read(at, piece) {
+                return;
+            }
+            for word in piece.as_chunks().0 {
+                let shown = step == WORD || at % step == WORD;
+                if shown && show(at, usize::from_ne_bytes(*word) as u64).is_none() {
+                    return;
                 }
-                at += RECORD as u64;
+                at = at.saturating_add(WORD);
+            }
+            if wanted < PIECE {
+                return;
             }
         }
-        found
     }
 }

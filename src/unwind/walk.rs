@@ -1,18 +1,24 @@
 //! A whole stack, from the innermost frame to the root of the thread.
 
+use arrayvec::ArrayVec;
+
 use super::arch;
+use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
 use super::fp;
+#[cfg(target_arch = "aarch64")]
+use super::link;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
+use super::rules::{Left, Rules};
 use super::search;
 
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
 /// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
-const MOST_SIGNALS: u32 = 8;
+const MOST_SIGNALS: usize = 8;
 /// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
 const OTHER_STACK: u64 = 1 << 20;
 
@@ -21,6 +27,8 @@ const OTHER_STACK: u64 = 1 << 20;
 pub struct Stack<'o> {
     pcs: &'o mut [u64],
     count: usize,
+    /// Where among the frames those are that a signal interrupted.
+    interrupted: ArrayVec<usize, { MOST_SIGNALS + 1 }>,
     /// The root of the thread was not reached, or frames were cut.
     pub truncated: bool,
     /// Some step could not be verified.
@@ -32,7 +40,7 @@ pub struct Stack<'o> {
 impl<'o> Stack<'o> {
     /// Room for a stack of `pcs.len()` frames.
     pub fn new(pcs: &'o mut [u64]) -> Stack<'o> {
-        Stack { pcs, count: 0, truncated: true, approximate: false, frames_cut: 0 }
+        Stack { pcs, count: 0, interrupted: ArrayVec::new_const(), truncated: true, approximate: false, frames_cut: 0 }
     }
 
     /// The frames: the pc, then return addresses as they were found, but for pointer authentication.
@@ -40,10 +48,20 @@ impl<'o> Stack<'o> {
         self.pcs.get(..self.count).unwrap_or_default()
     }
 
-    fn push(&mut self, pc: u64) {
+    /// The frame's pc is where it was interrupted: the innermost one's, and that of each which a signal handler lies on.
+    /// Any other is a return address, and what is looked up is the address before it, which lies in the call.
+    pub fn is_interrupted(&self, frame: usize) -> bool {
+        self.interrupted.contains(&frame)
+    }
+
+    fn push(&mut self, pc: u64, interrupted: bool) {
         match self.pcs.get_mut(self.count) {
             Some(place) => {
                 *place = pc;
+                if interrupted {
+                    // As many as signals are believed.
+                    let _ = self.interrupted.try_push(self.count);
+                }
                 self.count += 1;
             }
             None => self.frames_cut = self.frames_cut.saturating_add(1),
@@ -55,64 +73,198 @@ impl<'o> Stack<'o> {
     }
 }
 
+/// Walks stacks, and remembers what it found out about their frames, some 40 KiB of it.
+pub struct Walker {
+    stepper: Stepper,
+    rules: Rules,
+}
+
+impl Walker {
+    /// One that remembers nothing yet.
+    pub fn new() -> Walker {
+        Walker { stepper: Stepper::new(), rules: Rules::new() }
+    }
+
+    /// Like [`walk`], but by what earlier walks found out. The table of modules must be the same one each time.
+    pub fn walk(
+        &mut self,
+        registers: &Registers,
+        memory: &impl Memory,
+        modules: &ModuleTable,
+        bounds: Span,
+        out: &mut Stack,
+    ) {
+        self.rules.belong_to(modules.made());
+        let rules = Some(&mut self.rules);
+        Steps { stepper: &mut self.stepper, rules, memory, modules, bounds }.walk(registers, out);
+    }
+}
+
+impl Default for Walker {
+    fn default() -> Walker {
+        Walker::new()
+    }
+}
+
 /// Walks from `registers` outwards and fills `out`. `bounds` is the thread's stack; everything is read from `memory`.
 ///
-/// Each step is by CFI; where that says nothing for a pc, by frame pointer. The walk stops where neither leads on, and
-/// where a step does not lead upwards into known code: it never looks for plausible values.
+/// Each step is by CFI; where that says nothing for a pc, by frame pointer. A frame pointer that is needed and not known
+/// is searched for as [`search`] says. The walk stops where nothing leads on, and where a step does not lead upwards into
+/// known code: it never looks for plausible values.
 pub fn walk(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span, out: &mut Stack) {
-    (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
-    let mut stepper = Stepper::new();
-    let mut registers = *registers;
-    registers.pc = arch::code_address(registers.pc);
-    // The innermost frame and one that a signal interrupted are at their pc, any other is behind its call.
-    let mut interrupted = true;
-    let mut signals = 0;
-    let mut rooted = false;
-    loop {
-        out.push(registers.pc);
-        if out.depth() >= DEEPEST {
-            break;
-        }
-        let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
-        let reach = reach(bounds, registers.sp);
-        let mut by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
-        if let Some(Err(Error::Unknown(arch::FP))) = by_cfi {
-            let Some(found) = search::frame_pointer(&registers, stepper.function(), memory, modules, reach) else {
+    Steps { stepper: &mut Stepper::new(), rules: None, memory, modules, bounds }.walk(registers, out);
+}
+
+/// A frame that a step leads on from.
+struct Frame {
+    registers: Registers,
+    /// Its pc where it was interrupted, else the address before, which lies in the call.
+    lookup: u64,
+    reach: Span,
+    /// Its frame pointer had to be searched for.
+    searched: Option<search::Found>,
+    /// What it returns to.
+    called_from: u64,
+}
+
+struct Steps<'w, 'm, M> {
+    stepper: &'w mut Stepper,
+    rules: Option<&'w mut Rules>,
+    memory: &'w M,
+    modules: &'w ModuleTable<'m>,
+    bounds: Span,
+}
+
+impl<M: Memory> Steps<'_, '_, M> {
+    fn walk(&mut self, registers: &Registers, out: &mut Stack) {
+        out.interrupted.clear();
+        (out.count, out.truncated, out.approximate, out.frames_cut) = (0, true, false, 0);
+        let mut registers = *registers;
+        registers.pc = arch::code_address(registers.pc);
+        let mut interrupted = true;
+        let mut signals = 0;
+        let mut rooted = false;
+        loop {
+            out.push(registers.pc, interrupted);
+            if out.depth() >= DEEPEST {
                 break;
+            }
+            let lookup = if interrupted { registers.pc } else { registers.pc.wrapping_sub(1) };
+            let reach = reach(self.bounds, registers.sp);
+            let (pc, sp) = (registers.pc, registers.sp);
+            let known = self.rules.as_ref().and_then(|rules| rules.get(lookup));
+            let (left, signal) = match known.map_or(Left::Not, |rule| rule.leave(&mut registers, self.memory)) {
+                Left::Not => self.leave(&mut registers, lookup, reach, &mut out.approximate),
+                left => (left, false),
             };
-            out.approximate |= !found.is_certain;
-            registers.set(arch::FP, found.frame_pointer);
-            by_cfi = modules.find(lookup).map(|found| stepper.step(&registers, &found.image, memory, lookup));
-        }
-        let step = by_cfi.and_then(Result::ok).or_else(|| {
-            let step = fp::step(&registers, memory, modules, reach)?;
-            out.approximate = true;
-            Some(step)
-        });
-        let (caller, signal) = match step {
-            Some(Step::Caller { registers, signal }) => (registers, signal),
-            Some(Step::Root) => {
+            if left != Left::Frame {
+                rooted = left == Left::Root;
+                break;
+            }
+            if signal {
+                // Where the interrupted code's stack is, nobody can say; only so many are believed.
+                signals += 1;
+                if signals > MOST_SIGNALS {
+                    break;
+                }
+            } else if !rises((pc, sp), (registers.pc, registers.sp), interrupted, reach) {
+                break;
+            }
+            // The ABIs let the outermost frame return to nowhere.
+            if registers.pc == 0 {
                 rooted = true;
                 break;
             }
-            None => break,
-        };
-        if signal {
-            // Where the interrupted code's stack is, nobody can say; only so many are believed.
-            signals += 1;
-            if signals > MOST_SIGNALS {
+            // Behind a call there is code, unless what was taken for a return address isn't one.
+            if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
                 break;
             }
-        } else if !rises(&registers, &caller, interrupted, reach) {
-            break;
+            interrupted = signal;
         }
-        // Behind a call there is code, unless what was taken for a return address isn't one.
-        if modules.find(if signal { caller.pc } else { caller.pc - 1 }).is_none() {
-            break;
-        }
-        (registers, interrupted) = (caller, signal);
+        out.truncated = !rooted || out.frames_cut > 0;
     }
-    out.truncated = !rooted || out.frames_cut > 0;
+
+    fn is_code(&self, pc: u64) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.get(pc).is_some()) || self.modules.find(pc).is_some()
+    }
+
+    /// Makes a frame's registers its caller's; and was it a signal's frame?
+    fn leave(&mut self, registers: &mut Registers, lookup: u64, reach: Span, approximate: &mut bool) -> (Left, bool) {
+        let mut frame = Frame { registers: *registers, lookup, reach, searched: None, called_from: 0 };
+        let step = self.caller(&mut frame, approximate);
+        // What signal handlers return to, nobody called.
+        let is_signal = matches!(step, Some(Step::Caller { signal: true, .. }));
+        let believed =
+            lookup == registers.pc || is_signal || call::may_return_to(registers.pc, self.memory, self.modules);
+        match believed {
+            true => self.remember(&frame),
+            false => *approximate = true,
+        }
+        match step {
+            Some(Step::Caller { registers: caller, signal }) => {
+                *registers = caller;
+                (Left::Frame, signal)
+            }
+            Some(Step::Root) => (Left::Root, false),
+            None => (Left::Not, false),
+        }
+    }
+
+    fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
+        let by_cfi = match self.by_cfi(frame) {
+            Some(Err(Error::Unknown(arch::FP))) => {
+                let function = self.stepper.function();
+                let found = search::frame_pointer(&frame.registers, function, self.memory, self.modules, frame.reach)?;
+                *approximate |= !found.is_certain;
+                frame.searched = Some(found);
+                frame.registers.set(arch::FP, found.frame_pointer);
+                self.by_cfi(frame)
+            }
+            // The way back is in a register that isn't known.
+            #[cfg(target_arch = "aarch64")]
+            Some(Err(Error::Unknown(30))) if frame.lookup == frame.registers.pc => {
+                let start = self.stepper.function().start;
+                let found = link::caller(&frame.registers, start, self.stepper, self.memory, self.modules, frame.reach);
+                self.stepper.forget();
+                let found = found?;
+                *approximate |= !found.is_certain;
+                return Some(Step::Caller { registers: found.registers, signal: false });
+            }
+            step => step,
+        };
+        match by_cfi {
+            Some(Ok(step)) => {
+                frame.called_from = match &step {
+                    Step::Caller { registers, .. } => registers.pc,
+                    Step::Root => 0,
+                };
+                Some(step)
+            }
+            _ => {
+                self.stepper.forget();
+                let step = fp::step(&frame.registers, self.memory, self.modules, frame.reach)?;
+                *approximate = true;
+                Some(step)
+            }
+        }
+    }
+
+    fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
+        let image = &self.modules.find(frame.lookup)?.image;
+        Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
+    }
+
+    /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told
+    /// holds for one stack.
+    fn remember(&mut self, frame: &Frame) {
+        let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
+        if let Some(found) = frame.searched {
+            let depth = found.frame_pointer.checked_sub(frame.registers.sp).and_then(|depth| u32::try_from(depth).ok());
+            let (Some(depth), true) = (depth, found.is_certain) else { return };
+            rule.by_code = Some((depth, frame.called_from));
+        }
+        rules.put(frame.lookup, rule);
+    }
 }
 
 /// The part of the address space in which the stack goes on above `sp`.
@@ -121,10 +273,10 @@ fn reach(bounds: Span, sp: u64) -> Span {
 }
 
 /// The caller's frame lies above. Only a function that has not pushed anything yet may have its caller's stack pointer,
-/// where calls push nothing.
-fn rises(callee: &Registers, caller: &Registers, interrupted: bool, reach: Span) -> bool {
-    let leaf = arch::LINK.is_some() && interrupted && caller.sp == callee.sp && caller.pc != callee.pc;
-    (caller.sp > callee.sp || leaf) && caller.sp <= reach.end
+/// where calls push nothing. Of each the pc and the stack pointer.
+fn rises(callee: (u64, u64), caller: (u64, u64), interrupted: bool, reach: Span) -> bool {
+    let leaf = arch::LINK.is_some() && interrupted && caller.1 == callee.1 && caller.0 != callee.0;
+    (caller.1 > callee.1 || leaf) && caller.1 <= reach.end
 }
 
 #[cfg(all(test, target_pointer_width = "64"))]

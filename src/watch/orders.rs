@@ -3,12 +3,14 @@
 use super::bell;
 use crate::sys::clock::Ticks;
 use crate::sys::futex;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Written by calls that hold the life-cycle lock; `looks_done` by the monitor.
 pub struct Orders {
     is_running: AtomicBool,
     quit: AtomicBool,
+    /// Signals that the thread which started watching waits for, perhaps.
+    avoid: AtomicU64,
     /// Looks asked for.
     looks_wanted: AtomicU32,
     /// The number of `looks_wanted` that the last whole look has seen at its begin.
@@ -32,6 +34,7 @@ impl Orders {
         Orders {
             is_running: AtomicBool::new(false),
             quit: AtomicBool::new(false),
+            avoid: AtomicU64::new(0),
             looks_wanted: AtomicU32::new(0),
             looks_done: AtomicU32::new(0),
         }
@@ -53,6 +56,16 @@ impl Orders {
     /// Watching is on or off from now on.
     pub fn set_running(&self, is_running: bool) {
         self.is_running.store(is_running, Release);
+    }
+
+    /// Signals that are not to be taken.
+    pub fn avoid_signals(&self, signals: u64) {
+        self.avoid.store(signals, Release);
+    }
+
+    /// See `avoid_signals`.
+    pub fn signals_to_avoid(&self) -> u64 {
+        self.avoid.load(Acquire)
     }
 
     /// The monitor shall end.

@@ -5,13 +5,13 @@ use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
 use super::token::Token;
 use super::{bell, mark};
 use crate::sample::case::NAME;
-use crate::sys::clock::Ticks;
+use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
 use crate::sys::fork;
 use crate::sys::lock::Lock;
 use crate::sys::thread::{self, ExitKey};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
 
 /// What an installation says of loops. The lock is the registry's: whoever changes who is watched holds it.
 struct Terms {
@@ -27,6 +27,22 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Number of the key that tells when a thread ends, -1 for none. Its value in a thread is the thread's last token.
 static KEY: AtomicI64 = AtomicI64::new(-1);
+
+/// What is called when a thread that polled a looper has ended; 0 for nothing.
+static LOOPER_GONE: AtomicUsize = AtomicUsize::new(0);
+
+/// `hook` is told the looper of each thread that polled one and ends.
+pub fn on_looper_gone(hook: fn(usize)) {
+    LOOPER_GONE.store(hook as usize, Release);
+}
+
+/// What is called with the slot of a heartbeat that is given up; 0 for nothing.
+static PROBE_GONE: AtomicUsize = AtomicUsize::new(0);
+
+/// `hook` ends a heartbeat at its looper.
+pub fn on_probe_gone(hook: fn(&Slot)) {
+    PROBE_GONE.store(hook as usize, Release);
+}
 
 /// Why a loop cannot be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +100,18 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
         if !terms.open {
             return Err(Refusal::NotInstalled);
         }
-        if let Some((_, slot)) =
-            slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own)
-        {
-            set_name(slot, name);
-            return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
+        if let Some((_, slot)) = slot::used().find(|(_, slot)| {
+            slot.phase() == WATCHED && slot.owner.load(Relaxed) == own && !slot.is_probed.load(Relaxed)
+        }) {
+            if slot.tid.load(Relaxed) == thread::tid() {
+                set_name(slot, name);
+                return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
+            }
+            // A thread that is gone had the same handle.
+            give_up(slot, Ticks::now());
+        }
+        if key().is_none() {
+            reap();
         }
         if watched() >= terms.max_loops {
             LOOPS_REFUSED.add_one();
@@ -115,12 +138,44 @@ fn find_place(own: usize) -> Option<(u8, &'static Slot)> {
     slot::used()
         .find(|(_, slot)| quarantined(slot) && slot.owner.load(Relaxed) == own)
         .or_else(|| slot::all().find(|(_, slot)| slot.phase() == FREE))
-        .or_else(|| slot::used().find(|(_, slot)| quarantined(slot) && !thread::exists(slot.tid.load(Relaxed))))
+        .or_else(|| slot::used().find(|(_, slot)| quarantined(slot) && has_left_marks(slot)))
+}
+
+/// Is the thread of a quarantined slot surely not inside a mark of the time before? It is gone, or has run for longer
+/// since than any mark takes.
+fn has_left_marks(slot: &Slot) -> bool {
+    const LONGER_NS: u64 = 10_000_000;
+    let now = clock::thread_cpu(slot.tid.load(Relaxed));
+    now.is_none_or(|now| now.saturating_sub(slot.closed_cpu_ns.load(Relaxed)) > LONGER_NS)
+}
+
+/// Gives up the loops of threads that have ended unheard, for want of a key.
+fn reap() {
+    let gone = |slot: &Slot| {
+        let tid = slot.tid.load(Relaxed);
+        slot.phase() == WATCHED && tid != 0 && !thread::exists(tid)
+    };
+    for (_, slot) in slot::used().filter(|(_, slot)| gone(slot)) {
+        give_up(slot, Ticks::now());
+    }
+}
+
+/// Tells whether thread ends are heard of; otherwise who wants to know asks for each thread.
+pub fn hears_of_ends() -> bool {
+    key().is_some()
+}
+
+/// Loops watched now, less those whose threads have ended unheard.
+pub fn watched_alive() -> usize {
+    if key().is_none() {
+        let _terms = TERMS.lock();
+        reap();
+    }
+    watched()
 }
 
 fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_ns: u64) -> Token {
-    let generation = Token::from_raw(slot.last_token.load(Relaxed)).map_or(1, Token::next_generation);
-    let token = Token::new(number, generation);
+    let token = next_token(number, slot);
     let here = 0u8;
     slot.marks.close_all(Ticks::now());
     slot.owner.store(own, Relaxed);
@@ -128,6 +183,7 @@ fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_
     slot.limit_ns.store(limit_ns, Relaxed);
     slot.stack_hint.store((&raw const here).addr() as u64, Relaxed);
     slot.closed_by_owner.store(0, Relaxed);
+    slot.is_probed.store(false, Relaxed);
     slot.last_token.store(token.raw(), Relaxed);
     set_name(slot, name);
     Slot::mark_used(number);
@@ -149,6 +205,52 @@ fn set_name(slot: &Slot, name: Option<&[u8]>) {
     }
 }
 
+/// Watches the thread that owns a looper, or renames its loop; `true`: it is new. Its thread is not known yet.
+pub fn watch_looper(looper: usize, name: Option<&[u8]>) -> Result<(Token, bool), Refusal> {
+    let terms = TERMS.lock();
+    if !terms.open {
+        return Err(Refusal::NotInstalled);
+    }
+    let name = name.or(Some(b"looper"));
+    let probed =
+        |slot: &Slot| slot.phase() == WATCHED && slot.is_probed.load(Relaxed) && slot.looper.load(Relaxed) == looper;
+    if let Some((_, slot)) = slot::used().find(|(_, slot)| probed(slot)) {
+        set_name(slot, name);
+        let token = Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled)?;
+        return Ok((token, false));
+    }
+    let place = if watched() < terms.max_loops { slot::all().find(|(_, slot)| slot.phase() == FREE) } else { None };
+    let Some((number, slot)) = place else {
+        LOOPS_REFUSED.add_one();
+        return Err(Refusal::Full);
+    };
+    let token = next_token(number, slot);
+    slot.marks.close_all(Ticks::now());
+    slot.owner.store(0, Relaxed);
+    slot.tid.store(0, Relaxed);
+    slot.limit_ns.store(terms.limit_ns, Relaxed);
+    slot.stack_hint.store(0, Relaxed);
+    slot.closed_by_owner.store(1, Relaxed);
+    slot.looper.store(looper, Relaxed);
+    slot.is_probed.store(true, Relaxed);
+    slot.last_token.store(token.raw(), Relaxed);
+    set_name(slot, name);
+    Slot::mark_used(number);
+    slot.phase.store(WATCHED, Release);
+    slot.token.store(token.raw(), Release);
+    Ok((token, true))
+}
+
+/// The heartbeat of a loop can begin.
+pub fn looper_is_ready(_: Token) {
+    bell::MONITOR.ring();
+}
+
+fn next_token(number: u8, slot: &Slot) -> Token {
+    let generation = Token::from_raw(slot.last_token.load(Relaxed)).map_or(1, Token::next_generation);
+    Token::new(number, generation)
+}
+
 /// Gives a loop up, from any thread. `false`: it is not watched.
 pub fn unwatch(token: Token) -> bool {
     let _terms = TERMS.lock();
@@ -163,13 +265,26 @@ pub fn unwatch(token: Token) -> bool {
 }
 
 fn give_up(slot: &'static Slot, now: Ticks) {
+    if slot.is_probed.load(Relaxed) {
+        return give_up_probed(slot, now);
+    }
     let by_owner = slot.owner.load(Relaxed) == thread::handle();
     if by_owner {
         mark::close_all(slot, now);
     }
+    let cpu_ns = clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(0);
+    slot.closed_cpu_ns.store(cpu_ns, Relaxed);
     slot.token.store(0, Release);
     slot.closed_at.store(now.0, Relaxed);
     slot.closed_by_owner.store(u32::from(by_owner), Relaxed);
+    slot.phase.store(CLOSING, Release);
+}
+
+/// Nobody is inside a mark of a loop that has none.
+fn give_up_probed(slot: &'static Slot, now: Ticks) {
+    slot.token.store(0, Release);
+    slot.closed_at.store(now.0, Relaxed);
+    slot.closed_by_owner.store(1, Relaxed);
     slot.phase.store(CLOSING, Release);
 }
 
@@ -185,6 +300,14 @@ pub fn thread_is_gone(token: Token, now: Ticks) {
 /// The monitor has taken its last look at a slot in CLOSING.
 pub fn release(slot: &Slot) {
     let _terms = TERMS.lock();
+    if slot.is_probed.load(Relaxed) {
+        let hook = PROBE_GONE.load(Acquire);
+        if hook != 0 {
+            // SAFETY: only `on_probe_gone` stores here, a function of this type.
+            let hook: fn(&Slot) = unsafe { core::mem::transmute(hook) };
+            hook(slot);
+        }
+    }
     let may_be_inside = slot.closed_by_owner.load(Relaxed) == 0 && thread::exists(slot.tid.load(Relaxed));
     slot.phase.store(if may_be_inside { QUARANTINED } else { FREE }, Release);
 }
@@ -198,6 +321,8 @@ pub fn set_limit(token: Token, limit_ns: u64) -> bool {
         return false;
     }
     slot.limit_ns.store(if limit_ns == 0 { terms.limit_ns } else { limit_ns }, Relaxed);
+    // A shorter limit wants looks more often.
+    bell::MONITOR.ring();
     true
 }
 
@@ -221,13 +346,16 @@ pub fn current() -> Option<Option<&'static Slot>> {
         return Some(slot.is(token).then_some(slot));
     }
     let own = thread::handle();
-    let mut mine = slot::used().map(|(_, slot)| slot).filter(|slot| slot.owner.load(Relaxed) == own);
-    if let Some(slot) = mine.clone().find(|slot| slot.phase() == WATCHED) {
-        return Some(Some(slot));
-    }
     // A thread that is gone may have had the same handle, but not the same id.
     let tid = thread::tid();
-    mine.any(|slot| slot.tid.load(Relaxed) == tid).then_some(None)
+    let is_mine = |slot: &&Slot| {
+        slot.owner.load(Relaxed) == own && slot.tid.load(Relaxed) == tid && !slot.is_probed.load(Relaxed)
+    };
+    let mut mine = slot::used().map(|(_, slot)| slot).filter(is_mine);
+    match mine.clone().find(|slot| slot.phase() == WATCHED) {
+        Some(slot) => Some(Some(slot)),
+        None => mine.next().map(|_| None),
+    }
 }
 
 /// The slot of a token.
@@ -252,6 +380,13 @@ unsafe extern "C" fn thread_ends(value: *mut c_void) {
         if slot.is(token) && slot.owner.load(Relaxed) == thread::handle() {
             give_up(slot, Ticks::now());
             bell::MONITOR.ring();
+        }
+        let looper = slot.looper.swap(0, AcqRel);
+        let hook = LOOPER_GONE.load(Acquire);
+        if looper != 0 && hook != 0 {
+            // SAFETY: only `on_looper_gone` stores here, a function of this type.
+            let hook: fn(usize) = unsafe { core::mem::transmute(hook) };
+            hook(looper);
         }
     }
 }

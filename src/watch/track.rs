@@ -1,13 +1,14 @@
 //! What the monitor keeps of a loop from look to look.
 
 use super::gate::GATE;
+use super::pinging::Pulse;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
 use crate::sample::sampler::{Runs, Subject, SubjectFiles};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::ThreadStat;
+use crate::sys::procfs::{ProcFile, ThreadStat, tracer};
 use crate::unwind::elf::Span;
 use arrayvec::ArrayString;
 use core::ffi::CStr;
@@ -26,12 +27,14 @@ pub struct Track {
     pub reading: Reading,
     /// Closings of the gate that have been dealt with.
     pub closings: u64,
-    /// A signal of ours may be pending for the thread.
-    pub may_be_pending: bool,
+    /// The heartbeat, of a loop that has one.
+    pub pulse: Pulse,
     runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
     stack: Span,
+    /// The thread was known when this was made.
+    is_known: bool,
 }
 
 impl Track {
@@ -42,11 +45,12 @@ impl Track {
         posted: (0, Ticks(0)),
         reading: Reading { at: Ticks(0), cpu_ns: 0 },
         closings: 0,
-        may_be_pending: false,
+        pulse: Pulse::NEW,
         runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,
         stack: Span { start: 0, end: 0 },
+        is_known: false,
     };
 
     /// Of a loop that is seen for the first time.
@@ -54,6 +58,10 @@ impl Track {
         let tid = slot.tid.load(Relaxed);
         let now = Ticks::now();
         let mut track = Track { token, closings: GATE.closings(), ..Track::NONE };
+        if tid == 0 {
+            return track;
+        }
+        track.is_known = true;
         track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0) };
         track.files = open(tid, dumpable_window);
         let mut text = [0; 512];
@@ -63,18 +71,36 @@ impl Track {
         track
     }
 
+    /// Has the thread of a heartbeat told who it is, since this was made?
+    pub fn learns_thread(&self, slot: &Slot) -> bool {
+        self.files.is_none() && !self.is_known && slot.tid.load(Acquire) != 0
+    }
+
     /// The thread, to be sampled in this stretch.
     pub fn subject(&mut self, slot: &'static Slot, stretch: usize) -> Subject<'_> {
         Subject {
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
             start_time: self.start_time,
-            stretch_word: slot.marks.stretch(),
+            stretch_word: slot.stretch(),
             stretch,
             stack: self.stack,
-            may_be_pending: self.may_be_pending,
             runs: &mut self.runs,
         }
+    }
+}
+
+impl Track {
+    /// The thread's `syscall` file.
+    pub fn system_call(&self) -> Option<&ProcFile> {
+        self.files.as_ref()?.system_call.as_ref()
+    }
+
+    /// A debugger is attached to the thread.
+    pub fn is_traced(&self) -> bool {
+        let mut text = [0; 2048];
+        let status = self.files.as_ref().and_then(|files| files.status.read(&mut text).ok());
+        status.and_then(tracer).is_some_and(|tracer| tracer != 0)
     }
 }
 
@@ -92,8 +118,10 @@ pub fn open(tid: i32, dumpable_window: bool) -> Option<SubjectFiles> {
     })
 }
 
-/// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives: the C library keeps the
-/// thread's own record, which `handle` points to, behind the stack, and what lies beyond may be anybody's.
+/// The stack that an address lies in, as far as it is sure to stay mapped while the thread lives; empty where that is not
+/// known. The main thread's is told by its name. For others the C library keeps the thread's own record, which `handle`
+/// points to, behind the stack in the same mapping; without it there the address lies in a fiber's stack, whose memory
+/// may go at any time.
 fn stack_around(hint: u64, handle: u64) -> Span {
     let mut buffer = [0; 512];
     let Ok(maps) = OwnMaps::open() else { return Span::default() };
@@ -101,8 +129,11 @@ fn stack_around(hint: u64, handle: u64) -> Span {
     while let Ok(Some(line)) = lines.next_line() {
         let Some(mapping) = Mapping::parse(line) else { continue };
         if (mapping.start..mapping.end).contains(&hint) {
-            let end = if (hint..mapping.end).contains(&handle) { handle } else { mapping.end };
-            return Span { start: mapping.start, end };
+            return match mapping.path {
+                b"[stack]" => Span { start: mapping.start, end: mapping.end },
+                _ if (hint..mapping.end).contains(&handle) => Span { start: mapping.start, end: handle },
+                _ => Span::default(),
+            };
         }
     }
     Span::default()

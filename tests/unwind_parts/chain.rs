@@ -23,6 +23,7 @@ pub enum Kind {
     Semaphore,
     Receive,
     Condition,
+    Stub,
 }
 
 impl Kind {
@@ -37,7 +38,10 @@ impl Kind {
             Kind::Spin => "chain_1",
             Kind::Usleep => "usleep",
             Kind::ClockNanosleep => "clock_nanosleep",
-            Kind::Epoll => "epoll_wait",
+            Kind::Epoll if cfg!(target_arch = "x86_64") => "epoll_wait",
+            // Jumped to.
+            Kind::Epoll => "epoll_pwait",
+            Kind::Stub => "chain_stub",
             Kind::Select => "select",
             // It jumps on into a function without a name, and its own frame is gone.
             Kind::Semaphore => "?",
@@ -50,7 +54,7 @@ impl Kind {
     pub fn calls(self) -> &'static [libc::c_long] {
         match self {
             Kind::Nanosleep | Kind::Usleep | Kind::ClockNanosleep => &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep],
-            Kind::Read | Kind::Handler => &[libc::SYS_read],
+            Kind::Read | Kind::Handler | Kind::Stub => &[libc::SYS_read],
             Kind::Mutex | Kind::Semaphore | Kind::Condition => &[libc::SYS_futex],
             #[cfg(target_arch = "x86_64")]
             Kind::Poll => &[libc::SYS_poll, libc::SYS_ppoll],

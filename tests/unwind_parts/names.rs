@@ -2,9 +2,10 @@
 #![allow(dead_code)] // Each test program uses a part.
 
 use blockcanary::sys::maps::OwnMaps;
-use blockcanary::sys::memory::OwnMemory;
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::modules::{Module, ModuleTable};
+
+use crate::own::OwnMemory;
 
 pub struct Modules {
     pub table: ModuleTable<'static>,

@@ -1,4 +1,5 @@
 //! A thread in the chain, and samples of it taken by signal.
+#![allow(dead_code)] // Each test program uses a part.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
@@ -9,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use blockcanary::sys::memory::OwnMemory;
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::Memory;
 use blockcanary::unwind::registers::Registers;
 
 use crate::chain::{Chain, Kind};
+use crate::own::OwnMemory;
 
 const COPIED: usize = 16_384;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,6 +50,8 @@ unsafe impl Send for Job {}
 /// A thread that runs the chain.
 pub struct Target {
     tid: i32,
+    /// The function it began with.
+    pub outermost: u64,
     pub bounds: Span,
     stop: Arc<AtomicI32>,
     write: OwnedFd,
@@ -104,10 +107,11 @@ impl Target {
             run(&job)
         });
         let (tid, bounds) = told.recv().unwrap();
-        Target { tid, bounds, stop, write, _read: read, mutex, cond, kind, thread, _alone: alone }
+        Target { tid, outermost: run, bounds, stop, write, _read: read, mutex, cond, kind, thread, _alone: alone }
     }
 
     /// Number of the system call it waits in, stack pointer and pc.
+    #[cfg(target_arch = "x86_64")]
     fn waits(&self) -> Option<(libc::c_long, u64, u64)> {
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/syscall", self.tid)).unwrap();
         let fields: Vec<&str> = text.split_whitespace().collect();
@@ -116,6 +120,7 @@ impl Target {
     }
 
     /// Waits until it waits in one of this kind's system calls.
+    #[cfg(target_arch = "x86_64")]
     pub fn wait_until_blocked(&self, kind: Kind) {
         let begin = Instant::now();
         while !self.waits().is_some_and(|(call, ..)| kind.calls().contains(&call)) {
@@ -125,9 +130,32 @@ impl Target {
     }
 
     /// pc and stack pointer of the waiting thread, without a signal.
+    #[cfg(target_arch = "x86_64")]
     pub fn where_it_waits(&self) -> (u64, u64) {
         let (_, sp, pc) = self.waits().expect("it waits");
         (pc, sp)
+    }
+
+    /// An emulator tells the registers of the machine it runs on: only that the thread sleeps can be seen, and that it
+    /// was in one of the C library's functions when it was looked at.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn wait_until_blocked(&self, _: Kind) {
+        let begin = Instant::now();
+        let mut asleep = 0;
+        while asleep < 20 {
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.tid)).unwrap();
+            asleep = if stat.rsplit(") ").next().unwrap().starts_with('S') { asleep + 1 } else { 0 };
+            assert!(begin.elapsed() < PATIENCE, "it never waits");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// pc and stack pointer of the waiting thread, as a signal finds them.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn where_it_waits(&self) -> (u64, u64) {
+        let registers = self.sample().registers;
+        self.wait_until_blocked(Kind::Spin);
+        (registers.pc, registers.sp)
     }
 
     /// Signals the thread and waits until its handler has answered; `false` where it has ended instead. Never a second

@@ -43,7 +43,8 @@ enum {
   SELECT,
   SEMAPHORE,
   RECEIVE,
-  CONDITION
+  CONDITION,
+  STUB
 };
 
 static int handler_fd;
@@ -56,6 +57,16 @@ void chain_handler(int signal) {
   }
   __asm__ volatile("" ::: "memory");
 }
+
+/* A system call as Android's C library makes it: no frame, and nothing saved. */
+long chain_stub(int fd, void *bytes, unsigned long size);
+#if defined __x86_64__
+#define STUB_CODE "mov $0, %eax\n syscall\n ret\n"
+#elif defined __aarch64__
+#define STUB_CODE "mov x8, #63\n svc #0\n ret\n"
+#endif
+__asm__(".text\n .globl chain_stub\n .type chain_stub, %function\n chain_stub:\n .cfi_startproc\n" STUB_CODE
+        ".cfi_endproc\n .size chain_stub, . - chain_stub\n");
 
 /* Apart, so that chain_1 has an ordinary frame. */
 __attribute__((noinline)) static void prepare(struct job *job, int *fd, sem_t *semaphore, struct timespec *until) {
@@ -143,6 +154,10 @@ __attribute__((noinline)) int chain_1(struct job *job) {
   case RECEIVE:
     while (!atomic_load(job->stop))
       recv(fd, &byte, 1, 0);
+    break;
+  case STUB:
+    while (chain_stub(fd, &byte, 1) < 0) {
+    }
     break;
   case CONDITION:
     pthread_mutex_lock(job->mutex);
@@ -232,5 +247,15 @@ __attribute__((noinline)) int stale_4(struct job *job) {
   struct job nothing = *job;
   nothing.kind = -1;
   return deeper(&nothing) + stale_3(job) + 7;
+}
+
+/* So deep that nobody keeps it all. */
+__attribute__((noinline)) static int deep(struct job *job, int left) {
+  volatile int depth = left ? deep(job, left - 1) : chain_10(job);
+  return depth + 1;
+}
+
+int chain_deep(struct job *job) {
+  return deep(job, 5000) + 1;
 }
 #endif
