@@ -11,6 +11,7 @@ use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGN
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
+use crate::unwind::arch;
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
@@ -208,7 +209,7 @@ impl Sampler {
         let memory = Cached::new(OwnMemory::new());
         self.know(at.pc);
         let mut stack = Stack::new(self.frames);
-        walk(&Registers::new(at.pc, at.sp), &memory, &self.modules, subject.stack, &mut stack);
+        walk(&registers_of(at), &memory, &self.modules, subject.stack, &mut stack);
         let mut text = [0; 512];
         let stat = subject.files.and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
@@ -322,6 +323,16 @@ impl Sampler {
             }
         }
     }
+}
+
+/// What the kernel tells of a waiting thread's registers: pc, sp, and those that hold the arguments of its system call,
+/// in which a stub may keep its return address (`vfork`) or its caller's frame pointer.
+fn registers_of(at: &Waiting) -> Registers {
+    let mut registers = Registers::new(at.pc, at.sp);
+    for (number, value) in at.call.iter().flat_map(|(_, arguments)| arch::ARGUMENTS.iter().zip(arguments)) {
+        registers.set(*number, *value);
+    }
+    registers
 }
 
 fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
