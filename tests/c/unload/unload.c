@@ -187,5 +187,56 @@ static void pending_signal(void) {
   }
 }
 
+static atomic_uint was_pending;
+
+/* Masks all signals half of the time, so that some that are sent stay pending for a while. */
+static void *mask_and_unmask(void *unused) {
+  sigset_t all, mask, pending;
+  sigfillset(&all);
+  int seen = 0;
+  while (!stop) {
+    if (round_now != seen) {
+      seen = round_now;
+      bc_loop *loop = NULL;
+      CHECK(canary->watch("masks", &loop) == BC_OK, "watch");
+      canary->begin(loop, "open for ever", 1);
+      joined_in++;
+    }
+    uint64_t until = now_ns() + 200000;
+    while (now_ns() < until) {
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    until = now_ns() + 200000;
+    while (now_ns() < until) {
+    }
+    sigpending(&pending);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+      was_pending += sigismember(&pending, number) == 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  }
+  return unused;
+}
+
+/* A signal that is pending for a thread when the library goes does not end the process later. */
+static void masked_now_and_then(void) {
+  unsigned long worker = start_thread(mask_and_unmask, NULL);
+  uint64_t signals = 0;
+  for (int round = 1; round <= ROUNDS; round++) {
+    void *library = bring_in(BC_SAMPLING_SIGNAL);
+    joined_in = 0;
+    round_now = round;
+    WAIT_FOR(joined_in == 1, 10000);
+    WAIT_FOR(health_now().signals_sent >= 1, 20000);
+    signals += health_now().signals_sent;
+    take_out(library);
+  }
+  stop = true;
+  join_thread(worker);
+  printf("%d rounds: %llu signals, %u times one was pending for a while\n", ROUNDS, (unsigned long long)signals,
+         was_pending);
+}
+
 CASES({"rounds", rounds}, {"while_threads_go_on", while_threads_go_on},
-      {"while_threads_are_signalled", while_threads_are_signalled}, {"pending_signal", pending_signal})
+      {"while_threads_are_signalled", while_threads_are_signalled}, {"pending_signal", pending_signal},
+      {"masked_now_and_then", masked_now_and_then})
