@@ -11,6 +11,7 @@ use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGN
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
+use crate::unwind::arch;
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
@@ -258,7 +259,7 @@ impl Sampler {
         let Tools { walker, memory } = &mut *self.tools;
         memory.forget();
         let mut stack = Stack::new(self.frames);
-        walker.walk(&Registers::new(at.pc, at.sp), memory, &self.modules, subject.stack, &mut stack);
+        walker.walk(&registers_of(at), memory, &self.modules, subject.stack, &mut stack);
         let stat = stat(subject.files);
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
             return false;
@@ -378,6 +379,16 @@ impl Sampler {
 fn stat(files: Option<&SubjectFiles>) -> Option<ThreadStat> {
     let mut text = [0; 512];
     ThreadStat::parse(files?.stat.read(&mut text).ok()?)
+}
+
+/// What the kernel tells of a waiting thread's registers: pc, sp, and those that hold the arguments of its system call,
+/// in which a stub may keep its return address (`vfork`) or its caller's frame pointer.
+fn registers_of(at: &Waiting) -> Registers {
+    let mut registers = Registers::new(at.pc, at.sp);
+    for (number, value) in at.call.iter().flat_map(|(_, arguments)| arch::ARGUMENTS.iter().zip(arguments)) {
+        registers.set(*number, *value);
+    }
+    registers
 }
 
 fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
