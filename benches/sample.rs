@@ -95,9 +95,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What is measured, and its name.
-type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
-
 fn main() {
     let waiter = waiter();
     let open = || SubjectFiles {
