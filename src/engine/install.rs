@@ -10,6 +10,7 @@ use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
 use crate::report::writer::{Facts, Writer};
+use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::Sampler;
@@ -99,6 +100,7 @@ impl Engine {
                 evidence: handles.evidence,
                 sampler: Sampler::new(answer, monitor_modules, frames, settings.method),
                 meter,
+                census: Census::new(parts.clocks),
                 writer: &handles.switches.writer,
                 terms: Terms {
                     interval_ns: settings.interval_ns,

@@ -8,6 +8,7 @@ use crate::report::resolve::{PLACES, Place};
 use crate::report::store::Space;
 use crate::sample::answer::Answer;
 use crate::sample::case::Case;
+use crate::sample::census::{self, Clock};
 use crate::sample::cpu::CpuTick;
 use crate::sample::evidence::Sample;
 use crate::sys::errno::Errno;
@@ -43,6 +44,8 @@ pub struct Parts {
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
     pub tracks: &'static mut [Track; SLOTS],
+    /// The monitor's tables of threads.
+    pub clocks: &'static mut [Clock],
     /// The monitor's modules.
     pub monitor_modules: ModuleTable<'static>,
     /// The writer's modules.
@@ -86,6 +89,7 @@ impl Sizes {
         plan.add::<u64>(self.depth);
         plan.add::<Answer>(1);
         plan.add::<Track>(SLOTS);
+        plan.add::<Clock>(2 * census::MOST);
         for _ in 0..2 {
             plan.add::<Module>(MODULES);
             plan.add::<u8>(MODULE_TEXT);
@@ -144,6 +148,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let frames = mapping.carve(sizes.depth)?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
+    let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
     let monitor_modules = modules(mapping)?;
     let writer_modules = modules(mapping)?;
     let places = mapping.fill(PLACES, || Place::EMPTY)?;
@@ -161,6 +166,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         frames,
         answer,
         tracks,
+        clocks,
         monitor_modules,
         writer_modules,
         places,

@@ -1,7 +1,10 @@
 //! What a report says of one block. Samples and frames stand in the layout that listeners get, so that they exist once.
 
 use crate::abi::{bc_block_state, bc_cause};
+pub use crate::sample::account::TopThread;
+pub use crate::sample::cause::CAUSES;
 pub use crate::sample::cpu::{CpuTick, SystemLoad};
+pub use crate::sample::scheduling::Scheduling;
 
 /// One block, complete for a report. Byte strings may hold anything: they come from programs.
 pub struct Block<'a> {
@@ -43,6 +46,19 @@ pub struct Block<'a> {
     pub samples: super::view::Samples<'a>,
     /// CPU load, oldest first.
     pub cpu: &'a [CpuTick],
+    /// What the cause was judged by.
+    pub reasons: Reasons<'a>,
+}
+
+/// What the cause of a block was judged by, and who had to do with it.
+#[derive(Clone, Copy, Default)]
+pub struct Reasons<'a> {
+    /// Shares of the causes by their numbers, thousandths.
+    pub shares: [u16; CAUSES],
+    /// What the kernel counted between the first look at the block and the latest.
+    pub scheduling: Scheduling,
+    /// The busiest threads of the process, busiest first; `None`s are no threads.
+    pub top: &'a [Option<TopThread>],
 }
 
 /// Blocks that came again.

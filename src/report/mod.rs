@@ -2,6 +2,7 @@
 
 pub mod block;
 pub mod delivery;
+pub mod detail;
 mod escape;
 pub mod hot;
 pub mod json;

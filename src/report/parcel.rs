@@ -1,14 +1,17 @@
 //! One state of one block, with memory for all that belongs to it: made by the writer, read by the reporter.
 #![allow(unsafe_code)]
 
-use super::block::{Block, CpuTick, Progress, Repeats};
+use super::block::{Block, CpuTick, Progress, Reasons, Repeats};
+use super::detail::{self, DETAIL, Words};
 use super::hot::HotStacks;
 use super::resolve::{Resolver, unknown};
+use super::sink::{Memory, Sink};
 use super::text_space::TextSpace;
 use super::view::Samples;
-use crate::abi::{bc_block, bc_block_state, bc_cause, bc_frame, bc_sample};
+use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
-use crate::sample::cpu::{CpuTime, between};
+use crate::sample::cause::{Cause, judge};
+use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::evidence::Evidence;
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
@@ -25,7 +28,10 @@ pub struct Parcel {
     pub cpu: CpuTime,
     /// See `Block`.
     pub progress: Option<Progress>,
+    /// Why.
+    pub cause: Cause,
     what: *const c_char,
+    detail: *const c_char,
     path: *const c_char,
     report_path: *const c_char,
     samples: &'static mut [bc_sample],
@@ -52,7 +58,9 @@ impl Parcel {
             state: bc_block_state::BC_BLOCK_ENDED,
             cpu: CpuTime::default(),
             progress: None,
+            cause: Cause::UNKNOWN,
             what: ptr::null(),
+            detail: ptr::null(),
             path: ptr::null(),
             report_path: ptr::null(),
             samples,
@@ -71,11 +79,14 @@ impl Parcel {
         self.cpu = between(case.cpu_before, case.from, case.cpu_first, case.cpu_last);
         // A thread's CPU clock and the monotonic one tick apart by a little.
         self.cpu.cpu_ns = self.cpu.cpu_ns.min(case.wall_ns);
+        let wait_ns = queue_wait(case.cpu_before, case.from, case.cpu_first, case.cpu_last);
+        let wait_ns = wait_ns.map(|wait_ns| wait_ns.min(case.wall_ns.saturating_sub(self.cpu.cpu_ns)));
+        self.cause = judge(&case.account.facts(case.wall_ns, self.cpu.cpu_ns, wait_ns));
         (self.sample_count, self.tick_count) = (0, 0);
         self.text.clear();
         // First, so that no length of symbols takes their room.
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
-        (self.path, self.report_path) = (ptr::null(), ptr::null());
+        (self.detail, self.path, self.report_path) = (ptr::null(), ptr::null(), ptr::null());
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
         // More frames than there is room for: samples are left out evenly.
         let stride = needed.div_ceil(self.frames.len().max(1)).max(1);
@@ -113,6 +124,7 @@ impl Parcel {
     /// Finds modules and symbols of all frames, and names what nobody named.
     pub fn resolve(&mut self, resolver: &mut Resolver) {
         resolver.begin_block();
+        self.tell_cause(resolver.redacts_paths());
         if self.case.what.kind == Kind::Callback {
             let symbol = resolver.resolve(self.case.tag, false, &mut self.text).symbol;
             self.what = if symbol.is_null() { self.what } else { symbol };
@@ -128,6 +140,18 @@ impl Parcel {
             }
         }
         self.progress = self.judge_progress();
+    }
+
+    /// The cause in words.
+    fn tell_cause(&mut self, redact_paths: bool) {
+        let mut bytes = [0; DETAIL];
+        let mut memory = Memory::new(&mut bytes);
+        let mut sink = Sink::new(&mut memory, &mut []);
+        let words = Words { cause: &self.cause, cpu_ns: self.cpu.cpu_ns, redact_paths };
+        detail::write(&mut sink, &self.case, &words);
+        let length = memory.needed().min(DETAIL);
+        let whole = bytes.get(..length).and_then(|cut| cut.utf8_chunks().next()).map_or("", |chunk| chunk.valid());
+        self.detail = if whole.is_empty() { ptr::null() } else { self.text.put(whole.as_bytes()) };
     }
 
     fn judge_progress(&self) -> Option<Progress> {
@@ -165,8 +189,8 @@ impl Parcel {
         Block {
             id: self.case.id,
             state: self.state,
-            cause: bc_cause::BC_CAUSE_UNKNOWN,
-            cause_detail: None,
+            cause: self.cause.kind,
+            cause_detail: text(self.detail),
             loop_name: name(&self.case.loop_name),
             tid: self.case.tid,
             what: text(self.what),
@@ -177,11 +201,16 @@ impl Parcel {
             cpu_ns: self.cpu.cpu_ns,
             cpu_uncertainty_ns: self.cpu.uncertainty_ns,
             threshold_ns: self.case.limit_ns,
-            run_queue_wait_ns: None,
+            run_queue_wait_ns: self.cause.queue_wait_ns,
             repeats: Repeats::default(),
             progress: self.progress,
             samples: self.view(),
             cpu: self.ticks.get(..self.tick_count).unwrap_or(&[]),
+            reasons: Reasons {
+                shares: self.cause.shares,
+                scheduling: self.case.account.scheduling(),
+                top: &self.case.account.top,
+            },
         }
     }
 
@@ -191,7 +220,7 @@ impl Parcel {
             struct_size: size_of::<bc_block>(),
             id: self.case.id,
             state: self.state,
-            cause: bc_cause::BC_CAUSE_UNKNOWN,
+            cause: self.cause.kind,
             tid: self.case.tid,
             repeats: 0,
             tag: self.case.tag,
@@ -202,7 +231,7 @@ impl Parcel {
             threshold_ns: self.case.limit_ns,
             loop_name: self.case.loop_name.as_ptr().cast(),
             what: self.what,
-            cause_detail: ptr::null(),
+            cause_detail: self.detail,
             report_path: self.report_path,
             sample_count: self.sample_count,
             sample_size: size_of::<bc_sample>(),

@@ -5,6 +5,7 @@
 
 use super::case::{Case, Phase};
 use super::cpu::CpuTick;
+use super::doing::Doing;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::SAMPLES_LOST;
@@ -23,6 +24,8 @@ pub struct Sample {
     pub method: bc_sample_method,
     /// State letter, 0 unknown.
     pub thread_state: u8,
+    /// What the thread did, and in which system call.
+    pub doing: Doing,
     /// See `bc_sample`.
     pub truncated: bool,
     /// See `bc_sample`.
@@ -44,6 +47,7 @@ impl Sample {
         is_listed: true,
         method: bc_sample_method::BC_SAMPLE_NO_STACK,
         thread_state: 0,
+        doing: Doing::Unknown,
         truncated: false,
         approximate: false,
         frames_cut: 0,

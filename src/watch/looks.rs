@@ -10,6 +10,7 @@ use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
 use crate::sample::case::{Case, Phase};
+use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
@@ -47,6 +48,8 @@ pub struct Looks {
     pub sampler: Sampler,
     /// Measures process and machine, where wanted.
     pub meter: Option<Meter>,
+    /// Knows which threads are busy.
+    pub census: Census,
     /// Rung when a block has something to be written.
     pub writer: &'static Bell,
     /// See `Terms`.
@@ -79,7 +82,7 @@ impl Looks {
         self.tracks.iter_mut().for_each(|track| *track = Track::NONE);
     }
 
-    fn track(&mut self, number: u8) -> &mut Track {
+    pub(super) fn track(&mut self, number: u8) -> &mut Track {
         // As many tracks as a u8 has values.
         &mut self.tracks[usize::from(number)]
     }
@@ -123,7 +126,7 @@ impl Looks {
             }
             return;
         };
-        let reading = Reading { at: now, cpu_ns };
+        let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
     }
@@ -189,6 +192,7 @@ impl Looks {
         first: Reading,
     ) -> Option<usize> {
         self.sampler.new_stretch(first.at);
+        self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
             meter.tick(first.at);
@@ -200,6 +204,7 @@ impl Looks {
         case.cpu_before = before;
         case.cpu_first = first;
         case.cpu_last = first;
+        case.account.begin(from, self.track(number).scheduling(case.tid));
         self.evidence.lock().open_case(case)
     }
 
@@ -220,6 +225,7 @@ impl Looks {
     /// A stretch is over its limit, or over the hang threshold.
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
+        self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
         case.wall_ns = reading.at.since(case.from);
@@ -272,6 +278,7 @@ impl Looks {
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         if let Taken::Sample(mut sample) = taken {
+            self.enter(number, case, sample.doing, sample.thread_state);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_sample(case, sample, frames);
@@ -293,7 +300,8 @@ impl Looks {
         }
         track.posted = (end.stretch, end.from);
         let before = track.reading;
-        let last = Reading { at: end.to, cpu_ns: end.cpu_ns };
+        let queue_wait_ns = track.queue_wait_ns();
+        let last = Reading { at: end.to, cpu_ns: end.cpu_ns, queue_wait_ns };
         if last.at > before.at {
             track.reading = last;
         }
@@ -313,6 +321,7 @@ impl Looks {
             BLOCKS_DROPPED.add_one();
             return;
         };
+        self.find_busiest(case_number, end.from);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(case_number) else { return };
         let is_first = case.phase == Phase::Late;

@@ -10,6 +10,7 @@ pub mod mark;
 pub mod marks;
 pub mod monitor;
 pub mod orders;
+pub mod reasons;
 pub mod registry;
 pub mod slot;
 pub mod token;
