@@ -55,18 +55,18 @@ pub enum Limit {
 /// Finds a call.
 pub fn find(number: u32) -> Option<Call> {
     let everywhere = TABLE.iter().chain(OLDER).chain(OF_WIDTH);
-    everywhere.into_iter().find(|(known, ..)| *known == i64::from(number)).map(|(_, name, kind, limit)| Call {
+    everywhere.into_iter().find(|(known, ..)| u32::try_from(*known) == Ok(number)).map(|(_, name, kind, limit)| Call {
         name,
         kind: *kind,
         limit: *limit,
     })
 }
 
-type Row = (i64, &'static str, Kind, Limit);
+type Row = (libc::c_long, &'static str, Kind, Limit);
 
 macro_rules! rows {
     ($($call:ident $name:literal $kind:ident $limit:expr;)*) => {
-        &[$((libc::$call as i64, $name, Kind::$kind, $limit)),*]
+        &[$((libc::$call, $name, Kind::$kind, $limit)),*]
     };
 }
 
@@ -139,18 +139,18 @@ static OF_WIDTH: &[Row] = &[
     (439, "faccessat2", Kind::Io, Never),
     (449, "futex_waitv", Kind::Ipc, Never),
     (455, "futex_wait", Kind::Futex, Never),
-    (libc::SYS_fcntl as i64, "fcntl", Kind::FileControl, Never),
-    (libc::SYS_accept as i64, "accept", Kind::Descriptor, Never),
-    (libc::SYS_msgrcv as i64, "msgrcv", Kind::Ipc, Never),
-    (libc::SYS_msgsnd as i64, "msgsnd", Kind::Ipc, Never),
-    (libc::SYS_semtimedop as i64, "semtimedop", Kind::Ipc, Never),
-    (libc::SYS_statx as i64, "statx", Kind::Io, Never),
+    (libc::SYS_fcntl, "fcntl", Kind::FileControl, Never),
+    (libc::SYS_accept, "accept", Kind::Descriptor, Never),
+    (libc::SYS_msgrcv, "msgrcv", Kind::Ipc, Never),
+    (libc::SYS_msgsnd, "msgsnd", Kind::Ipc, Never),
+    (libc::SYS_semtimedop, "semtimedop", Kind::Ipc, Never),
+    (libc::SYS_statx, "statx", Kind::Io, Never),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_newfstatat as i64, "newfstatat", Kind::Io, Never),
-    (libc::SYS_renameat2 as i64, "renameat2", Kind::Io, Never),
-    (libc::SYS_copy_file_range as i64, "copy_file_range", Kind::Descriptor, Never),
-    (libc::SYS_preadv2 as i64, "preadv2", Kind::Descriptor, Never),
-    (libc::SYS_pwritev2 as i64, "pwritev2", Kind::Descriptor, Never),
+    (libc::SYS_newfstatat, "newfstatat", Kind::Io, Never),
+    (libc::SYS_renameat2, "renameat2", Kind::Io, Never),
+    (libc::SYS_copy_file_range, "copy_file_range", Kind::Descriptor, Never),
+    (libc::SYS_preadv2, "preadv2", Kind::Descriptor, Never),
+    (libc::SYS_pwritev2, "pwritev2", Kind::Descriptor, Never),
 ];
 
 #[rustfmt::skip]
@@ -164,11 +164,11 @@ static OF_WIDTH: &[Row] = &[
     (441, "epoll_pwait2", Kind::Ipc, Spec64(3)),
     (437, "openat2", Kind::Io, Never),
     (426, "io_uring_enter", Kind::Io, Never),
-    (libc::SYS_fcntl64 as i64, "fcntl64", Kind::FileControl, Never),
-    (libc::SYS_fstatat64 as i64, "fstatat64", Kind::Io, Never),
-    (libc::SYS_stat64 as i64, "stat64", Kind::Io, Never),
-    (libc::SYS_fstat64 as i64, "fstat64", Kind::Descriptor, Never),
-    (libc::SYS__newselect as i64, "select", Kind::Select, Limit::Val(4)),
+    (libc::SYS_fcntl64, "fcntl64", Kind::FileControl, Never),
+    (libc::SYS_fstatat64, "fstatat64", Kind::Io, Never),
+    (libc::SYS_stat64, "stat64", Kind::Io, Never),
+    (libc::SYS_fstat64, "fstat64", Kind::Descriptor, Never),
+    (libc::SYS__newselect, "select", Kind::Select, Limit::Val(4)),
 ];
 
 /// Where the older calls still have numbers.
