@@ -953,6 +953,25 @@ int bc_looper_poll_once(int timeout_ms,
 int bc_looper_poll_all(int timeout_ms, int *out_fd, int *out_events, void **out_data);
 
 /**
+ * Watches the thread that owns `looper` by a heartbeat: a descriptor of its own in that looper, pinged every quarter of
+ * the threshold; the thread has to answer in time. Finds what marks cannot see, such as work on Java's main thread, whose
+ * looper it is meant for. A thread that waits in its poll, or has not run since its last answer, is not woken. A ping can
+ * make a native poll of that thread return `ALOOPER_POLL_CALLBACK`. A block that is longer than the threshold and one
+ * period is found, one below the threshold never is. A second call renames the loop and gives the same token. `name` is
+ * copied; NULL: "looper".
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`looper` or `loop` is NULL), BC_ERROR_UNSUPPORTED (the system has no ALooper,
+ * or the looper does not take the descriptor), BC_ERROR_INVALID_STATE (not installed), BC_ERROR_LIMIT_REACHED,
+ * BC_ERROR_WRONG_THREAD (from a callback), BC_ERROR_INTERNAL. `*loop` is NULL unless BC_OK.
+ *
+ * Units: none. Ownership: the looper is acquired until the watch ends. Threads: any but in callbacks.
+ * Async-signal-safe: no.
+ */
+bc_status bc_looper_probe(struct ALooper *looper,
+                          const char *name,
+                          struct bc_loop **loop);
+
+/**
  * Watches the calling thread. A second call renames its loop and gives the same token. `name` is copied, at most 63
  * bytes of it; NULL: the thread's name. The watch ends with `bc_loop_unwatch`, with the thread, or with `bc_uninstall`.
  *

@@ -21,6 +21,7 @@ use crate::sys::lock::Lock;
 use crate::sys::mapping::Mapping;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
+use crate::watch::gaps::Gaps;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
@@ -108,7 +109,9 @@ impl Engine {
                     hang_ns: settings.hang_ns,
                     report_ongoing: settings.report_ongoing,
                     dumpable_window: settings.dumpable_window,
+                    while_debugging: settings.while_debugging,
                 },
+                gaps: Gaps::NONE,
                 next_id: first_id(),
             };
             let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal))?;

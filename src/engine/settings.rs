@@ -27,6 +27,8 @@ pub struct Settings<'a> {
     pub cpu: bool,
     /// Tell of blocks that go on.
     pub report_ongoing: bool,
+    /// Tell of blocks although a debugger is attached.
+    pub while_debugging: bool,
     /// Base names only.
     pub redact_paths: bool,
     /// Signal, 0 for any.
@@ -54,6 +56,7 @@ impl Default for Settings<'_> {
             dumpable_window: true,
             cpu: true,
             report_ongoing: true,
+            while_debugging: false,
             redact_paths: false,
             signal: 0,
             formats: BC_FORMAT_TEXT | BC_FORMAT_JSON,

@@ -113,6 +113,7 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
         dumpable_window: is_on(raw.dumpable_window, true),
         cpu: is_on(raw.cpu_sampling, true),
         report_ongoing: is_on(raw.report_ongoing, true),
+        while_debugging: is_on(raw.while_debugging, false),
         redact_paths: is_on(raw.redact_paths, false),
         signal: raw.signal_number,
         formats: or(raw.report_formats, BC_FORMAT_TEXT | BC_FORMAT_JSON),
@@ -165,7 +166,6 @@ fn check(raw: &Raw) -> Result<(), bc_status> {
 fn support(raw: &Raw) -> Result<(), bc_status> {
     const TWO_DAYS_S: u32 = 172_800;
     let is_there = raw.all_threads_on_block != ON
-        && raw.while_debugging != ON
         && raw.monitor_duration_s == 0
         && matches!(raw.report_max_age_s, 0 | TWO_DAYS_S)
         && matches!(raw.merge_window_s, 0 | 60 | BC_MERGE_OFF)

@@ -1,8 +1,15 @@
 //! Android's looper, bracketed.
 
-use crate::abi::{ALooper, bc_looper_callback};
+use super::status;
+use crate::abi::bc_status::{self, *};
+use crate::abi::{ALooper, bc_loop, bc_looper_callback};
+use crate::engine::life;
+use crate::hook::probe::{self, Failure};
 use crate::hook::{alooper, brackets};
-use core::ffi::{c_int, c_void};
+use crate::watch::registry::Refusal;
+use crate::watch::token::Token;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr;
 
 /// `ALooper_addFd`, and each call of `callback` is a dispatch of the thread that polls. Parameters and results are
 /// `ALooper_addFd`'s. -1 where the system has no ALooper.
@@ -62,4 +69,52 @@ pub unsafe extern "C" fn bc_looper_poll_all(
 ) -> c_int {
     // SAFETY: the caller keeps to the rules of the function that this one stands for.
     unsafe { brackets::poll(alooper::Poll::All, timeout_ms, out_fd, out_events, out_data) }
+}
+
+/// Watches the thread that owns `looper` by a heartbeat: a descriptor of its own in that looper, pinged every quarter of
+/// the threshold; the thread has to answer in time. Finds what marks cannot see, such as work on Java's main thread, whose
+/// looper it is meant for. A thread that waits in its poll, or has not run since its last answer, is not woken. A ping can
+/// make a native poll of that thread return `ALOOPER_POLL_CALLBACK`. A block that is longer than the threshold and one
+/// period is found, one below the threshold never is. A second call renames the loop and gives the same token. `name` is
+/// copied; NULL: "looper".
+///
+/// Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`looper` or `loop` is NULL), BC_ERROR_UNSUPPORTED (the system has no ALooper,
+/// or the looper does not take the descriptor), BC_ERROR_INVALID_STATE (not installed), BC_ERROR_LIMIT_REACHED,
+/// BC_ERROR_WRONG_THREAD (from a callback), BC_ERROR_INTERNAL. `*loop` is NULL unless BC_OK.
+///
+/// Units: none. Ownership: the looper is acquired until the watch ends. Threads: any but in callbacks.
+/// Async-signal-safe: no.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bc_looper_probe(
+    looper: *mut ALooper,
+    name: *const c_char,
+    r#loop: *mut *mut bc_loop,
+) -> bc_status {
+    if r#loop.is_null() {
+        return BC_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: null, or the caller's string.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
+    // SAFETY: the caller vouches for the looper.
+    let result = unsafe { watch_looper(looper, name) };
+    let token = result.map_or(ptr::null_mut(), |token| ptr::without_provenance_mut(token.raw()));
+    // SAFETY: not null, so the caller's place for a token.
+    unsafe { r#loop.write(token) };
+    result.err().unwrap_or(BC_OK)
+}
+
+unsafe fn watch_looper(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Token, bc_status> {
+    if looper.is_null() {
+        return Err(BC_ERROR_INVALID_ARGUMENT);
+    }
+    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
+    if life::is_in_callback() {
+        return Err(BC_ERROR_WRONG_THREAD);
+    }
+    // SAFETY: the caller vouches for the looper.
+    unsafe { probe::watch(looper, name) }.map_err(|failure| match failure {
+        Failure::Unsupported | Failure::Looper => BC_ERROR_UNSUPPORTED,
+        Failure::Refused(Refusal::NotInstalled) => BC_ERROR_INVALID_STATE,
+        Failure::Refused(Refusal::Full) => BC_ERROR_LIMIT_REACHED,
+    })
 }

@@ -21,6 +21,8 @@ static REMOVE_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static POLL_ONCE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static POLL_ALL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static FOR_THREAD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static LOOKED_UP: AtomicBool = AtomicBool::new(false);
 
 /// Which poll.
@@ -40,6 +42,8 @@ pub fn look_up() {
         (&POLL_ONCE, c"ALooper_pollOnce"),
         (&POLL_ALL, c"ALooper_pollAll"),
         (&FOR_THREAD, c"ALooper_forThread"),
+        (&ACQUIRE, c"ALooper_acquire"),
+        (&RELEASE, c"ALooper_release"),
     ] {
         if place.load(Relaxed).is_null() {
             place.store(find(name), Release);
@@ -78,6 +82,37 @@ pub fn of_this_thread() -> usize {
     }
     // SAFETY: the NDK's function of this name has this type.
     unsafe { transmute::<*mut c_void, unsafe extern "C" fn() -> *mut ALooper>(function)() }.addr()
+}
+
+/// Does the system have it?
+pub fn is_there() -> bool {
+    !get(&ADD_FD).is_null() && !get(&REMOVE_FD).is_null()
+}
+
+/// `ALooper_acquire`.
+///
+/// # Safety
+/// `looper` is a live looper.
+pub unsafe fn acquire(looper: *mut ALooper) {
+    // SAFETY: the caller vouches for the looper.
+    unsafe { count(&ACQUIRE, looper) };
+}
+
+/// `ALooper_release`.
+///
+/// # Safety
+/// `looper` was acquired.
+pub unsafe fn release(looper: *mut ALooper) {
+    // SAFETY: the caller vouches for the looper.
+    unsafe { count(&RELEASE, looper) };
+}
+
+unsafe fn count(place: &AtomicPtr<c_void>, looper: *mut ALooper) {
+    let function = get(place);
+    if !function.is_null() {
+        // SAFETY: the NDK's functions of these names have this type; the caller vouches for the looper.
+        unsafe { transmute::<*mut c_void, unsafe extern "C" fn(*mut ALooper)>(function)(looper) };
+    }
 }
 
 /// `ALooper_addFd`, -1 without it.

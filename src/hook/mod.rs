@@ -2,4 +2,5 @@
 
 pub mod alooper;
 pub mod brackets;
+pub mod probe;
 pub mod records;

@@ -10,7 +10,7 @@ use super::text_space::TextSpace;
 use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
-use crate::sample::cause::{Cause, judge};
+use crate::sample::cause::{Cause, Facts, judge};
 use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::evidence::Evidence;
 use crate::sample::what::Kind;
@@ -81,7 +81,10 @@ impl Parcel {
         self.cpu.cpu_ns = self.cpu.cpu_ns.min(case.wall_ns);
         let wait_ns = queue_wait(case.cpu_before, case.from, case.cpu_first, case.cpu_last);
         let wait_ns = wait_ns.map(|wait_ns| wait_ns.min(case.wall_ns.saturating_sub(self.cpu.cpu_ns)));
-        self.cause = judge(&case.account.facts(case.wall_ns, self.cpu.cpu_ns, wait_ns));
+        self.cause = judge(&Facts {
+            was_suspended: case.excused_ns > 0,
+            ..case.account.facts(case.wall_ns, self.cpu.cpu_ns, wait_ns)
+        });
         (self.sample_count, self.tick_count) = (0, 0);
         self.text.clear();
         // First, so that no length of symbols takes their room.

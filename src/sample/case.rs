@@ -19,6 +19,8 @@ pub enum Phase {
     Open,
     /// A block that has ended; the writer frees it.
     Ended,
+    /// Over its limit, and not told: a debugger was attached then.
+    Excused,
 }
 
 /// Which states of a block wait for the writer.
@@ -70,8 +72,10 @@ pub struct Case {
     pub what: What,
     /// The innermost open dispatch's.
     pub tag: u64,
-    /// Duration, so far or in all.
+    /// Duration, so far or in all, less what is excused.
     pub wall_ns: u64,
+    /// Time of it in which the process did not run, ns.
+    pub excused_ns: u64,
     /// The last CPU reading before the begin.
     pub cpu_before: Reading,
     /// The first inside.
@@ -114,6 +118,7 @@ impl Case {
         what: What::NONE,
         tag: 0,
         wall_ns: 0,
+        excused_ns: 0,
         cpu_before: Reading::NONE,
         cpu_first: Reading::NONE,
         cpu_last: Reading::NONE,

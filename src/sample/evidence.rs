@@ -100,7 +100,9 @@ impl Evidence {
 
     /// The late or open case of a loop.
     pub fn find(&self, slot: u8) -> Option<usize> {
-        self.cases.iter().position(|case| case.slot == slot && matches!(case.phase, Phase::Late | Phase::Open))
+        self.cases
+            .iter()
+            .position(|case| case.slot == slot && matches!(case.phase, Phase::Late | Phase::Open | Phase::Excused))
     }
 
     /// Puts a new case in; `None` when all places are taken.

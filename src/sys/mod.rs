@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod directory;
 pub mod dumpable;
 pub mod errno;
+pub mod event;
 pub mod fault;
 pub mod fd;
 pub mod files;

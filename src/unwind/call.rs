@@ -18,6 +18,11 @@ pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Ca
     machine::before(pc, memory, modules)
 }
 
+/// Can `pc` be a return address? Yes, too, where the code can't be read.
+pub fn may_return_to(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
+    before(pc, memory, modules).is_some() || memory.bytes::<1>(pc.wrapping_sub(1)).is_none()
+}
+
 /// A stub, a function that jumps on, and one more.
 const MOST_STUBS: u32 = 3;
 

@@ -38,7 +38,7 @@ pub enum Error {
 pub enum Step {
     /// The caller's registers.
     Caller {
-        /// Its registers, pc being where it goes on.
+        /// Its registers, pc being where it goes on; 0 where the callee was the outermost frame and returns to nowhere.
         registers: Registers,
         /// The frame that was left is a signal's: the caller was interrupted *before* its pc, it did not call.
         signal: bool,
@@ -104,6 +104,11 @@ impl Stepper {
         frame.caller(row)
     }
 
+    /// The last step's rule led nowhere.
+    pub(super) fn forget(&mut self) {
+        self.rule = None;
+    }
+
     /// What the last step was by, where it is simple.
     pub(super) fn rule(&self) -> Option<Rule> {
         self.rule
@@ -146,10 +151,6 @@ impl<M: Memory> Frame<'_, '_, M> {
             Some(rule) => self.value(link.0, &rule, cfa)?,
         };
         let pc = arch::code_address(pc);
-        // The ABIs let the outermost frame return to nowhere.
-        if pc == 0 {
-            return Ok(Step::Root);
-        }
         let kept = if signal { u64::MAX } else { arch::PRESERVED };
         let mut caller = self.registers.only(kept);
         caller.sp = cfa;

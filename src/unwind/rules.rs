@@ -80,9 +80,6 @@ impl Rule {
         if called.is_some_and(|called| called != pc) {
             return None;
         }
-        if pc == 0 {
-            return Some(Left::Root);
-        }
         registers.keep(arch::PRESERVED);
         for (number, slot) in PRESERVED.iter().zip(self.saved).filter(|(_, slot)| *slot != 0) {
             match memory.word(at(slot)) {

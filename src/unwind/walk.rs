@@ -3,6 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::arch;
+use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
 use super::fp;
@@ -120,6 +121,10 @@ struct Frame {
     /// Its pc where it was interrupted, else the address before, which lies in the call.
     lookup: u64,
     reach: Span,
+    /// Its frame pointer had to be searched for.
+    searched: Option<search::Found>,
+    /// What it returns to.
+    called_from: u64,
 }
 
 struct Steps<'w, 'm, M> {
@@ -165,6 +170,11 @@ impl<M: Memory> Steps<'_, '_, M> {
             } else if !rises((pc, sp), (registers.pc, registers.sp), interrupted, reach) {
                 break;
             }
+            // The ABIs let the outermost frame return to nowhere.
+            if registers.pc == 0 {
+                rooted = true;
+                break;
+            }
             // Behind a call there is code, unless what was taken for a return address isn't one.
             if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
                 break;
@@ -180,8 +190,17 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     /// Makes a frame's registers its caller's; and was it a signal's frame?
     fn leave(&mut self, registers: &mut Registers, lookup: u64, reach: Span, approximate: &mut bool) -> (Left, bool) {
-        let mut frame = Frame { registers: *registers, lookup, reach };
-        match self.caller(&mut frame, approximate) {
+        let mut frame = Frame { registers: *registers, lookup, reach, searched: None, called_from: 0 };
+        let step = self.caller(&mut frame, approximate);
+        // What signal handlers return to, nobody called.
+        let is_signal = matches!(step, Some(Step::Caller { signal: true, .. }));
+        let believed =
+            lookup == registers.pc || is_signal || call::may_return_to(registers.pc, self.memory, self.modules);
+        match believed {
+            true => self.remember(&frame),
+            false => *approximate = true,
+        }
+        match step {
             Some(Step::Caller { registers: caller, signal }) => {
                 *registers = caller;
                 (Left::Frame, signal)
@@ -197,32 +216,37 @@ impl<M: Memory> Steps<'_, '_, M> {
                 let function = self.stepper.function();
                 let found = search::frame_pointer(&frame.registers, function, self.memory, self.modules, frame.reach)?;
                 *approximate |= !found.is_certain;
+                frame.searched = Some(found);
                 frame.registers.set(arch::FP, found.frame_pointer);
-                let step = self.by_cfi(frame);
-                self.remember(frame, found.is_certain, step.as_ref().and_then(|step| step.as_ref().ok()));
-                step
+                self.by_cfi(frame)
             }
             // The way back is in a register that isn't known.
             #[cfg(target_arch = "aarch64")]
             Some(Err(Error::Unknown(30))) if frame.lookup == frame.registers.pc => {
                 let start = self.stepper.function().start;
-                let found =
-                    link::caller(&frame.registers, start, self.stepper, self.memory, self.modules, frame.reach)?;
+                let found = link::caller(&frame.registers, start, self.stepper, self.memory, self.modules, frame.reach);
+                self.stepper.forget();
+                let found = found?;
                 *approximate |= !found.is_certain;
                 return Some(Step::Caller { registers: found.registers, signal: false });
             }
-            step => {
-                if let (Some(Ok(_)), Some(rules), Some(rule)) = (&step, &mut self.rules, self.stepper.rule()) {
-                    rules.put(frame.lookup, rule);
-                }
-                step
-            }
+            step => step,
         };
-        by_cfi.and_then(Result::ok).or_else(|| {
-            let step = fp::step(&frame.registers, self.memory, self.modules, frame.reach)?;
-            *approximate = true;
-            Some(step)
-        })
+        match by_cfi {
+            Some(Ok(step)) => {
+                frame.called_from = match &step {
+                    Step::Caller { registers, .. } => registers.pc,
+                    Step::Root => 0,
+                };
+                Some(step)
+            }
+            _ => {
+                self.stepper.forget();
+                let step = fp::step(&frame.registers, self.memory, self.modules, frame.reach)?;
+                *approximate = true;
+                Some(step)
+            }
+        }
     }
 
     fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
@@ -230,13 +254,15 @@ impl<M: Memory> Steps<'_, '_, M> {
         Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
     }
 
-    /// Keeps a rule together with the frame pointer that the code told.
-    fn remember(&mut self, frame: &Frame, is_certain: bool, step: Option<&Step>) {
+    /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told
+    /// holds for one stack.
+    fn remember(&mut self, frame: &Frame) {
         let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
-        let (Some(Step::Caller { registers, .. }), true) = (step, is_certain) else { return };
-        let depth = frame.registers.get(arch::FP).and_then(|record| record.checked_sub(frame.registers.sp));
-        let depth = depth.and_then(|depth| u32::try_from(depth).ok());
-        rule.by_code = depth.map(|depth| (depth, registers.pc));
+        if let Some(found) = frame.searched {
+            let depth = found.frame_pointer.checked_sub(frame.registers.sp).and_then(|depth| u32::try_from(depth).ok());
+            let (Some(depth), true) = (depth, found.is_certain) else { return };
+            rule.by_code = Some((depth, frame.called_from));
+        }
         rules.put(frame.lookup, rule);
     }
 }

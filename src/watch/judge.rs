@@ -13,6 +13,10 @@ pub struct Look {
     pub at: Ticks,
     /// When time began to count, a moment after all others while it does not.
     pub gate_opened: Ticks,
+    /// Time of the stretch in which the process did not run, ns.
+    pub excused_ns: u64,
+    /// A debugger is attached to the thread, and that matters.
+    pub is_traced: bool,
     /// The stretch's limit, ns.
     pub limit_ns: u64,
     /// The configured hang threshold, ns.
@@ -34,6 +38,8 @@ pub enum Verdict {
     Block,
     /// Over the hang threshold.
     Hang,
+    /// Over its limit, with a debugger attached: nobody's fault.
+    Excused,
 }
 
 /// Begin of the stretch as far as it counts, and what it is.
@@ -42,8 +48,10 @@ pub fn judge(look: &Look) -> (Ticks, Verdict) {
     if !look.open || from > look.now {
         return (from, Verdict::Idle);
     }
-    let age = look.now.since(from);
-    let verdict = if age > look.hang_ns.max(look.limit_ns) {
+    let age = look.now.since(from).saturating_sub(look.excused_ns);
+    let verdict = if age > look.limit_ns && look.is_traced {
+        Verdict::Excused
+    } else if age > look.hang_ns.max(look.limit_ns) {
         Verdict::Hang
     } else if age > look.limit_ns {
         Verdict::Block
@@ -91,8 +99,25 @@ mod tests {
             (true,  t(100), t(0),   t(90),   1000, 4000, t(100), Idle),
         ];
         for (row, (open, at, gate_opened, now, limit_ns, hang_ns, from, verdict)) in table.into_iter().enumerate() {
-            let look = Look { now, open, at, gate_opened, limit_ns, hang_ns, interval_ns: 250 };
-            assert_eq!(judge(&look), (from, verdict), "row {row}");
+            let plain = Look {
+                now,
+                open,
+                at,
+                gate_opened,
+                excused_ns: 0,
+                is_traced: false,
+                limit_ns,
+                hang_ns,
+                interval_ns: 250,
+            };
+            assert_eq!(judge(&plain), (from, verdict), "row {row}");
+            // Time in which the process did not run moves everything by as much.
+            let stopped = Look { now: now.plus(777), excused_ns: 777, ..plain };
+            if verdict != Idle {
+                assert_eq!(judge(&stopped), (from, verdict), "row {row}, stopped");
+            }
+            let traced = if matches!(verdict, Block | Hang) { Excused } else { verdict };
+            assert_eq!(judge(&Look { is_traced: true, ..plain }), (from, traced), "row {row}, traced");
         }
     }
 
@@ -105,6 +130,8 @@ mod tests {
                 open: true,
                 at: Ticks(500),
                 gate_opened: Ticks(0),
+                excused_ns: 0,
+                is_traced: false,
                 limit_ns: 2000,
                 hang_ns: 6000,
                 interval_ns: 500,

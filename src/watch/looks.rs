@@ -1,10 +1,11 @@
 //! One look at all loops: what has ended, what is late, what has to be sampled.
 
+use super::gaps::Gaps;
 use super::gate::GATE;
 use super::judge::{Look, Verdict, interval_ns, judge};
-use super::late::LateEnd;
 use super::marks::Seen;
 use super::monitor::Outlook;
+use super::pinging::ping_if_due;
 use super::registry;
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
@@ -17,7 +18,6 @@ use crate::sample::sampler::{self, Sampler, Taken};
 use crate::sample::what::What;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
-use crate::sys::counters::{BLOCKS_DROPPED, BLOCKS_SEEN};
 use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::thread;
@@ -36,6 +36,8 @@ pub struct Terms {
     pub report_ongoing: bool,
     /// The process may be made dumpable for a moment.
     pub dumpable_window: bool,
+    /// Tell of blocks although a debugger is attached.
+    pub while_debugging: bool,
 }
 
 /// The monitor's means.
@@ -54,6 +56,8 @@ pub struct Looks {
     pub writer: &'static Bell,
     /// See `Terms`.
     pub terms: Terms,
+    /// When the process did not run.
+    pub gaps: Gaps,
     /// The next block's id.
     pub next_id: u64,
 }
@@ -76,6 +80,12 @@ impl Looks {
         sampler::probe_signal_free(track::open(thread::tid(), self.terms.dumpable_window).as_ref());
     }
 
+    /// The first mark after a moment of a stretch that is open now.
+    pub fn first_mark_after(&self, moment: Ticks) -> Option<Ticks> {
+        let open = slot::used().filter_map(|(_, slot)| slot.look()).filter(|seen| seen.open);
+        open.map(|seen| seen.at).filter(|at| *at > moment).min()
+    }
+
     /// Closes all files.
     pub fn close_files(&mut self) {
         self.meter = None;
@@ -89,10 +99,11 @@ impl Looks {
 
     fn look_at(&mut self, number: u8, slot: &'static Slot, phase: u32, outlook: &mut Outlook) {
         let token = slot.last_token.load(Acquire);
-        if self.track(number).token != token {
+        let is_probe = slot.probe.is_used();
+        if self.track(number).token != token || (is_probe && self.track(number).learns_thread(slot)) {
             *self.track(number) = Track::new(token, slot, self.terms.dumpable_window);
         }
-        let Some(seen) = slot.marks.look() else {
+        let Some(seen) = slot.look() else {
             // A mark is being written. The thread may be kept from finishing it, so come again soon, but not at once.
             self.drain(number, slot);
             outlook.is_active = true;
@@ -113,7 +124,14 @@ impl Looks {
         }
         let interval = interval_ns(self.terms.interval_ns, slot.limit_ns.load(Relaxed));
         outlook.interval_ns = outlook.interval_ns.min(interval);
-        outlook.is_active |= is_new || (seen.open && GATE.is_open());
+        // A heartbeat has to be thought of, or nothing would tell when its thread begins to work.
+        outlook.is_active |= is_new || ((seen.open || is_probe) && GATE.is_open());
+        if is_probe && let Some(next) = ping_if_due(slot, self.track(number), Ticks::now(), interval) {
+            outlook.due(next);
+        }
+        if slot.tid.load(Acquire) == 0 {
+            return;
+        }
         if !outlook.is_active && registry::hears_of_ends() {
             return;
         }
@@ -141,15 +159,24 @@ impl Looks {
         outlook: &mut Outlook,
     ) {
         let interval_ns = interval_ns(self.terms.interval_ns, seen.limit_ns);
-        let (from, verdict) = judge(&Look {
+        let excused_ns = self.gaps.within(seen.at.max(GATE.opened()), reading.at);
+        let mut look = Look {
             now: reading.at,
             open: seen.open,
             at: seen.at,
             gate_opened: GATE.opened(),
+            excused_ns,
+            is_traced: false,
             limit_ns: seen.limit_ns,
             hang_ns: self.terms.hang_ns,
             interval_ns,
-        });
+        };
+        let (from, mut verdict) = judge(&look);
+        // Asked only where it matters: a debugger may come and go.
+        if matches!(verdict, Verdict::Block | Verdict::Hang) && self.is_traced(number) {
+            look.is_traced = true;
+            (_, verdict) = judge(&look);
+        }
         // Posted already, its thread on the way to the mark that says so.
         if self.track(number).posted == (seen.stretch, from) {
             return;
@@ -157,7 +184,7 @@ impl Looks {
         let case = match verdict {
             Verdict::Idle => return,
             Verdict::Running => return outlook.due(from.plus(interval_ns)),
-            Verdict::Late | Verdict::Block | Verdict::Hang => {
+            Verdict::Late | Verdict::Block | Verdict::Hang | Verdict::Excused => {
                 let found = self.evidence.lock().find(number);
                 match found.or_else(|| self.open_case(number, slot, seen, from, interval_ns, before, reading)) {
                     Some(case) => case,
@@ -166,8 +193,12 @@ impl Looks {
                 }
             }
         };
-        if verdict != Verdict::Late && is_still(slot, seen) {
-            self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang);
+        match verdict {
+            Verdict::Block | Verdict::Hang if is_still(slot, seen) => {
+                self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang);
+            }
+            Verdict::Excused => self.excuse(case),
+            _ => {}
         }
         self.sample_if_due(number, case, slot, reading.at);
         let evidence = self.evidence.lock();
@@ -209,7 +240,7 @@ impl Looks {
     }
 
     /// A case but for what only its maker knows.
-    fn new_case(&mut self, number: u8, slot: &Slot, from: Ticks, limit_ns: u64) -> Case {
+    pub(super) fn new_case(&mut self, number: u8, slot: &Slot, from: Ticks, limit_ns: u64) -> Case {
         let mut case = Case::FREE;
         let age_ms = (Ticks::now().since(from) / 1_000_000) as i64;
         case.slot = number;
@@ -228,7 +259,11 @@ impl Looks {
         self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
-        case.wall_ns = reading.at.since(case.from);
+        if case.phase == Phase::Excused {
+            return;
+        }
+        case.excused_ns = self.gaps.within(case.from, reading.at);
+        case.wall_ns = reading.at.since(case.from).saturating_sub(case.excused_ns);
         case.cpu_last = reading;
         let is_first = case.phase == Phase::Late;
         if is_first {
@@ -249,9 +284,22 @@ impl Looks {
         }
     }
 
+    /// A debugger is attached to the loop's thread now, and blocks are not told then.
+    pub(super) fn is_traced(&mut self, number: u8) -> bool {
+        !self.terms.while_debugging && self.track(number).is_traced()
+    }
+
+    /// A stretch passes its limit under a debugger: it will not be told, whatever becomes of it.
+    fn excuse(&self, number: usize) {
+        let mut evidence = self.evidence.lock();
+        if let Some(case) = evidence.case_mut(number).filter(|case| case.phase == Phase::Late) {
+            case.phase = Phase::Excused;
+        }
+    }
+
     /// The caller's text, which its thread may free at any moment: read by the kernel, and believed only if the
     /// dispatch was still open afterwards.
-    fn read_what(&self, slot: &Slot, seen: &Seen) -> What {
+    pub(super) fn read_what(&self, slot: &Slot, seen: &Seen) -> What {
         if seen.what.is_null() {
             return What::NONE;
         }
@@ -284,145 +332,9 @@ impl Looks {
             self.evidence.lock().add_sample(case, sample, frames);
         }
     }
-
-    /// Takes what the loop's thread has posted.
-    fn drain(&mut self, number: u8, slot: &Slot) {
-        while let Some(end) = slot.late_ends.take() {
-            self.ended(number, slot, &end);
-        }
-    }
-
-    /// A stretch longer than its limit has ended, as its own thread or we have measured.
-    fn ended(&mut self, number: u8, slot: &Slot, end: &LateEnd) {
-        let track = self.track(number);
-        if track.token != end.token || track.posted == (end.stretch, end.from) {
-            return;
-        }
-        track.posted = (end.stretch, end.from);
-        let before = track.reading;
-        let queue_wait_ns = track.queue_wait_ns();
-        let last = Reading { at: end.to, cpu_ns: end.cpu_ns, queue_wait_ns };
-        if last.at > before.at {
-            track.reading = last;
-        }
-        let found = {
-            let evidence = self.evidence.lock();
-            let found = evidence.find(number);
-            found.filter(|found| evidence.case(*found).is_some_and(|c| (c.stretch, c.from) == (end.stretch, end.from)))
-        };
-        let case = found.or_else(|| {
-            let mut case = self.new_case(number, slot, end.from, end.limit_ns);
-            (case.stretch, case.phase) = (end.stretch, Phase::Late);
-            (case.cpu_before, case.cpu_first) = (before, last);
-            self.evidence.lock().open_case(case)
-        });
-        let Some(case_number) = case else {
-            BLOCKS_SEEN.add_one();
-            BLOCKS_DROPPED.add_one();
-            return;
-        };
-        self.find_busiest(case_number, end.from);
-        let mut evidence = self.evidence.lock();
-        let Some(case) = evidence.case_mut(case_number) else { return };
-        let is_first = case.phase == Phase::Late;
-        if is_first {
-            case.id = self.next_id;
-            self.next_id += 1;
-        }
-        case.phase = Phase::Ended;
-        case.due.ended = true;
-        case.wall_ns = end.to.since(end.from);
-        case.cpu_last = last;
-        (case.what, case.tag) = (end.what, end.tag);
-        if is_first {
-            evidence.becomes_block(case_number);
-        }
-        drop(evidence);
-        self.writer.ring();
-    }
-
-    /// A case of a stretch that is over and was not posted: it ended below its limit. One that was told as a block all the
-    /// same ended in the very moment it was judged; it is closed with what is known.
-    fn drop_stale_case(&mut self, number: u8, seen: &Seen) {
-        let mut evidence = self.evidence.lock();
-        let Some(found) = evidence.find(number) else { return };
-        let Some(case) = evidence.case(found).copied() else { return };
-        let is_over = case.stretch != seen.stretch || !seen.open;
-        if !is_over {
-            return;
-        }
-        if case.phase == Phase::Late {
-            evidence.close_case(found);
-            return;
-        }
-        drop(evidence);
-        self.end_open_case(number, &case, case.from.plus(case.wall_ns.max(case.limit_ns)));
-    }
-
-    fn end_open_case(&mut self, number: u8, case: &Case, to: Ticks) {
-        let end = LateEnd {
-            token: self.track(number).token,
-            stretch: case.stretch,
-            from: case.from,
-            to,
-            cpu_ns: clock::thread_cpu(case.tid).unwrap_or(case.cpu_last.cpu_ns),
-            limit_ns: case.limit_ns,
-            tag: case.tag,
-            what: case.what,
-        };
-        self.ended(number, slot::slot(number), &end);
-    }
-
-    /// Pause or stop has ended the time that counts: so has a stretch that is open.
-    fn close_by_gate(&mut self, number: u8, slot: &Slot, seen: &Seen) {
-        let closings = GATE.closings();
-        if core::mem::replace(&mut self.track(number).closings, closings) == closings {
-            return;
-        }
-        let last = GATE.before_last_closing();
-        self.close_at(number, slot, seen, seen.at.max(last.from), last.to);
-    }
-
-    /// The open stretch from `from` ends at `to`, by other means than a mark.
-    fn close_at(&mut self, number: u8, slot: &Slot, seen: &Seen, from: Ticks, to: Ticks) {
-        if seen.open && to.since(from) > seen.limit_ns {
-            let end = LateEnd {
-                token: self.track(number).token,
-                stretch: seen.stretch,
-                from,
-                to,
-                cpu_ns: clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(self.track(number).reading.cpu_ns),
-                limit_ns: seen.limit_ns,
-                tag: seen.tag,
-                what: self.read_what(slot, seen),
-            };
-            self.ended(number, slot, &end);
-        }
-        let mut evidence = self.evidence.lock();
-        if let Some(found) = evidence.find(number) {
-            match evidence.case(found).copied() {
-                Some(case) if case.phase == Phase::Open => {
-                    drop(evidence);
-                    self.end_open_case(number, &case, to.max(case.from.plus(case.wall_ns)));
-                }
-                _ => evidence.close_case(found),
-            }
-        }
-    }
-
-    /// The last look at a loop that was given up.
-    fn close(&mut self, number: u8, slot: &'static Slot, seen: &Seen) {
-        let closed_at = Ticks(slot.closed_at.load(Relaxed));
-        match GATE.clip(seen.at, closed_at) {
-            Some((from, to)) => self.close_at(number, slot, seen, from, to),
-            None => self.close_at(number, slot, seen, closed_at, closed_at),
-        }
-        *self.track(number) = Track::NONE;
-        registry::release(slot);
-    }
 }
 
 /// Does the stretch that was seen still go on?
 fn is_still(slot: &Slot, seen: &Seen) -> bool {
-    slot.marks.look().is_some_and(|now| now.open && now.stretch == seen.stretch)
+    slot.look().is_some_and(|now| now.open && now.stretch == seen.stretch)
 }

@@ -2,6 +2,8 @@
 
 pub mod allowances;
 pub mod bell;
+pub mod endings;
+pub mod gaps;
 pub mod gate;
 pub mod judge;
 pub mod late;
@@ -10,6 +12,8 @@ pub mod mark;
 pub mod marks;
 pub mod monitor;
 pub mod orders;
+pub mod pinging;
+pub mod probe;
 pub mod reasons;
 pub mod registry;
 pub mod slot;

@@ -1,12 +1,14 @@
 //! The monitor: looks at the marks, judges, and sees to it that late stretches are sampled and become blocks.
 
 use super::bell;
+use super::gaps::was_stopped;
 use super::gate::GATE;
 use super::judge::interval_ns;
 use super::looks::Looks;
 use super::orders::Orders;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
+use crate::sys::procfs::{ProcFile, SchedStat};
 use crate::sys::thread;
 
 /// Time without a mark after which the monitor parks.
@@ -36,18 +38,21 @@ pub struct Monitor {
     is_running: bool,
     last_activity: Ticks,
     is_parking: bool,
+    /// This thread's `schedstat`.
+    schedule: Option<ProcFile>,
 }
 
 impl Monitor {
     /// Not yet running.
     pub fn new(looks: Looks, orders: &'static Orders, signal: i32) -> Monitor {
-        Monitor { looks, orders, signal, is_running: false, last_activity: Ticks(0), is_parking: false }
+        Monitor { looks, orders, signal, is_running: false, last_activity: Ticks(0), is_parking: false, schedule: None }
     }
 
     /// Looks until it is told to quit.
     pub fn run(&mut self) {
         thread::sleep_precisely();
         self.looks.probe();
+        self.schedule = ProcFile::open(c"/proc/thread-self/schedstat").ok();
         loop {
             let heard = bell::MONITOR.heard();
             let orders = self.orders.read();
@@ -61,16 +66,35 @@ impl Monitor {
             }
             self.orders.done(&orders);
             let before = Ticks::now();
+            let queued_before = self.queued_ns();
             let wake = self.wake_time(&outlook, before);
             bell::MONITOR.sleep(heard, wake.map(|wake| wake.since(before)));
-            if wake.is_some_and(|wake| Ticks::now().since(wake) > outlook.interval_ns) {
-                MONITOR_LATE.add_one();
-            }
+            self.account_for(before, wake, queued_before, outlook.interval_ns);
         }
+    }
+
+    /// Looks into a lateness of its own. Who slept for good was woken by the first mark since.
+    fn account_for(&mut self, slept: Ticks, wake: Option<Ticks>, queued_before: Option<u64>, interval_ns: u64) {
+        let now = Ticks::now();
+        let Some(wake) = wake.or_else(|| self.looks.first_mark_after(slept)) else { return };
+        let late_ns = now.since(wake);
+        let queued_ns = self.queued_ns().zip(queued_before).map(|(now, before)| now.saturating_sub(before));
+        if was_stopped(late_ns, queued_ns) {
+            self.looks.gaps.add(wake, now);
+        } else if late_ns > interval_ns {
+            MONITOR_LATE.add_one();
+        }
+    }
+
+    /// Time that this thread has been ready to run and has not.
+    fn queued_ns(&self) -> Option<u64> {
+        let mut text = [0; 128];
+        SchedStat::parse(self.schedule.as_ref()?.read(&mut text).ok()?).map(|schedule| schedule.wait_ns)
     }
 
     /// Closes its files.
     pub fn close(&mut self) {
+        self.schedule = None;
         self.looks.close_files();
     }
 

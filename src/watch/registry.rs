@@ -36,6 +36,14 @@ pub fn on_looper_gone(hook: fn(usize)) {
     LOOPER_GONE.store(hook as usize, Release);
 }
 
+/// What is called with the slot of a heartbeat that is given up; 0 for nothing.
+static PROBE_GONE: AtomicUsize = AtomicUsize::new(0);
+
+/// `hook` ends a heartbeat at its looper.
+pub fn on_probe_gone(hook: fn(&Slot)) {
+    PROBE_GONE.store(hook as usize, Release);
+}
+
 /// Why a loop cannot be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -92,9 +100,9 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
         if !terms.open {
             return Err(Refusal::NotInstalled);
         }
-        if let Some((_, slot)) =
-            slot::used().find(|(_, slot)| slot.phase() == WATCHED && slot.owner.load(Relaxed) == own)
-        {
+        if let Some((_, slot)) = slot::used().find(|(_, slot)| {
+            slot.phase() == WATCHED && slot.owner.load(Relaxed) == own && !slot.is_probed.load(Relaxed)
+        }) {
             if slot.tid.load(Relaxed) == thread::tid() {
                 set_name(slot, name);
                 return Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled);
@@ -143,7 +151,10 @@ fn has_left_marks(slot: &Slot) -> bool {
 
 /// Gives up the loops of threads that have ended unheard, for want of a key.
 fn reap() {
-    let gone = |slot: &Slot| slot.phase() == WATCHED && !thread::exists(slot.tid.load(Relaxed));
+    let gone = |slot: &Slot| {
+        let tid = slot.tid.load(Relaxed);
+        slot.phase() == WATCHED && tid != 0 && !thread::exists(tid)
+    };
     for (_, slot) in slot::used().filter(|(_, slot)| gone(slot)) {
         give_up(slot, Ticks::now());
     }
@@ -164,8 +175,7 @@ pub fn watched_alive() -> usize {
 }
 
 fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_ns: u64) -> Token {
-    let generation = Token::from_raw(slot.last_token.load(Relaxed)).map_or(1, Token::next_generation);
-    let token = Token::new(number, generation);
+    let token = next_token(number, slot);
     let here = 0u8;
     slot.marks.close_all(Ticks::now());
     slot.owner.store(own, Relaxed);
@@ -173,6 +183,7 @@ fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_
     slot.limit_ns.store(limit_ns, Relaxed);
     slot.stack_hint.store((&raw const here).addr() as u64, Relaxed);
     slot.closed_by_owner.store(0, Relaxed);
+    slot.is_probed.store(false, Relaxed);
     slot.last_token.store(token.raw(), Relaxed);
     set_name(slot, name);
     Slot::mark_used(number);
@@ -194,6 +205,52 @@ fn set_name(slot: &Slot, name: Option<&[u8]>) {
     }
 }
 
+/// Watches the thread that owns a looper, or renames its loop; `true`: it is new. Its thread is not known yet.
+pub fn watch_looper(looper: usize, name: Option<&[u8]>) -> Result<(Token, bool), Refusal> {
+    let terms = TERMS.lock();
+    if !terms.open {
+        return Err(Refusal::NotInstalled);
+    }
+    let name = name.or(Some(b"looper"));
+    let probed =
+        |slot: &Slot| slot.phase() == WATCHED && slot.is_probed.load(Relaxed) && slot.looper.load(Relaxed) == looper;
+    if let Some((_, slot)) = slot::used().find(|(_, slot)| probed(slot)) {
+        set_name(slot, name);
+        let token = Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled)?;
+        return Ok((token, false));
+    }
+    let place = if watched() < terms.max_loops { slot::all().find(|(_, slot)| slot.phase() == FREE) } else { None };
+    let Some((number, slot)) = place else {
+        LOOPS_REFUSED.add_one();
+        return Err(Refusal::Full);
+    };
+    let token = next_token(number, slot);
+    slot.marks.close_all(Ticks::now());
+    slot.owner.store(0, Relaxed);
+    slot.tid.store(0, Relaxed);
+    slot.limit_ns.store(terms.limit_ns, Relaxed);
+    slot.stack_hint.store(0, Relaxed);
+    slot.closed_by_owner.store(1, Relaxed);
+    slot.looper.store(looper, Relaxed);
+    slot.is_probed.store(true, Relaxed);
+    slot.last_token.store(token.raw(), Relaxed);
+    set_name(slot, name);
+    Slot::mark_used(number);
+    slot.phase.store(WATCHED, Release);
+    slot.token.store(token.raw(), Release);
+    Ok((token, true))
+}
+
+/// The heartbeat of a loop can begin.
+pub fn looper_is_ready(_: Token) {
+    bell::MONITOR.ring();
+}
+
+fn next_token(number: u8, slot: &Slot) -> Token {
+    let generation = Token::from_raw(slot.last_token.load(Relaxed)).map_or(1, Token::next_generation);
+    Token::new(number, generation)
+}
+
 /// Gives a loop up, from any thread. `false`: it is not watched.
 pub fn unwatch(token: Token) -> bool {
     let _terms = TERMS.lock();
@@ -208,6 +265,9 @@ pub fn unwatch(token: Token) -> bool {
 }
 
 fn give_up(slot: &'static Slot, now: Ticks) {
+    if slot.is_probed.load(Relaxed) {
+        return give_up_probed(slot, now);
+    }
     let by_owner = slot.owner.load(Relaxed) == thread::handle();
     if by_owner {
         mark::close_all(slot, now);
@@ -217,6 +277,14 @@ fn give_up(slot: &'static Slot, now: Ticks) {
     slot.token.store(0, Release);
     slot.closed_at.store(now.0, Relaxed);
     slot.closed_by_owner.store(u32::from(by_owner), Relaxed);
+    slot.phase.store(CLOSING, Release);
+}
+
+/// Nobody is inside a mark of a loop that has none.
+fn give_up_probed(slot: &'static Slot, now: Ticks) {
+    slot.token.store(0, Release);
+    slot.closed_at.store(now.0, Relaxed);
+    slot.closed_by_owner.store(1, Relaxed);
     slot.phase.store(CLOSING, Release);
 }
 
@@ -232,6 +300,14 @@ pub fn thread_is_gone(token: Token, now: Ticks) {
 /// The monitor has taken its last look at a slot in CLOSING.
 pub fn release(slot: &Slot) {
     let _terms = TERMS.lock();
+    if slot.is_probed.load(Relaxed) {
+        let hook = PROBE_GONE.load(Acquire);
+        if hook != 0 {
+            // SAFETY: only `on_probe_gone` stores here, a function of this type.
+            let hook: fn(&Slot) = unsafe { core::mem::transmute(hook) };
+            hook(slot);
+        }
+    }
     let may_be_inside = slot.closed_by_owner.load(Relaxed) == 0 && thread::exists(slot.tid.load(Relaxed));
     slot.phase.store(if may_be_inside { QUARANTINED } else { FREE }, Release);
 }
@@ -272,7 +348,9 @@ pub fn current() -> Option<Option<&'static Slot>> {
     let own = thread::handle();
     // A thread that is gone may have had the same handle, but not the same id.
     let tid = thread::tid();
-    let is_mine = |slot: &&Slot| slot.owner.load(Relaxed) == own && slot.tid.load(Relaxed) == tid;
+    let is_mine = |slot: &&Slot| {
+        slot.owner.load(Relaxed) == own && slot.tid.load(Relaxed) == tid && !slot.is_probed.load(Relaxed)
+    };
     let mut mine = slot::used().map(|(_, slot)| slot).filter(is_mine);
     match mine.clone().find(|slot| slot.phase() == WATCHED) {
         Some(slot) => Some(Some(slot)),

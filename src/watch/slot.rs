@@ -1,12 +1,13 @@
 //! The static places of loops: everything that a mark or a late end touches, never unmapped.
 
 use super::late::LateEnd;
-use super::marks::Marks;
+use super::marks::{Marks, Seen};
+use super::probe::{self, Probe};
 use super::token::{SLOTS, Token};
 use crate::ring::queue::Queue;
 use crate::sample::case::NAME;
 use crate::sys::lock::Lock;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
 /// Late ends that wait for the monitor.
 pub const LATE_ENDS: usize = 32;
@@ -32,6 +33,8 @@ pub struct Slot {
     pub limit_ns: AtomicU64,
     /// What marks write.
     pub marks: Marks,
+    /// The heartbeat, for a loop without marks.
+    pub probe: Probe,
     /// From the loop's thread to the monitor.
     pub late_ends: Queue<LateEnd, LATE_ENDS>,
     /// FREE, WATCHED, CLOSING or QUARANTINED. To FREE and QUARANTINED by the monitor, to others under the registry's lock.
@@ -46,6 +49,8 @@ pub struct Slot {
     pub closed_by_owner: AtomicU32,
     /// The thread's CPU clock then.
     pub closed_cpu_ns: AtomicU64,
+    /// It is watched by a heartbeat, not by marks.
+    pub is_probed: AtomicBool,
     /// The looper that the thread polls, 0 for none that we know of.
     pub looper: AtomicUsize,
     /// The last token, whose generation counts on when the slot is taken again.
@@ -60,6 +65,7 @@ static TABLE: [Slot; SLOTS] = [const {
         owner: AtomicUsize::new(0),
         limit_ns: AtomicU64::new(0),
         marks: Marks::new(),
+        probe: Probe::new(),
         late_ends: Queue::new(),
         phase: AtomicU32::new(FREE),
         tid: AtomicI32::new(0),
@@ -67,6 +73,7 @@ static TABLE: [Slot; SLOTS] = [const {
         closed_at: AtomicU64::new(0),
         closed_by_owner: AtomicU32::new(0),
         closed_cpu_ns: AtomicU64::new(0),
+        is_probed: AtomicBool::new(false),
         looper: AtomicUsize::new(0),
         last_token: AtomicUsize::new(0),
         name: Lock::new([0; NAME + 1]),
@@ -103,6 +110,16 @@ impl Slot {
     #[inline(always)]
     pub fn is(&self, token: Token) -> bool {
         self.token.load(Relaxed) == token.raw()
+    }
+
+    /// What its words say now; `None` when they are being written.
+    pub fn look(&self) -> Option<Seen> {
+        if self.probe.is_used() { probe::look(self) } else { self.marks.look() }
+    }
+
+    /// The word that names its stretch.
+    pub fn stretch(&self) -> &AtomicUsize {
+        if self.probe.is_used() { self.probe.stretch() } else { self.marks.stretch() }
     }
 
     /// Its phase.

@@ -1,6 +1,7 @@
 //! What the monitor keeps of a loop from look to look.
 
 use super::gate::GATE;
+use super::pinging::Pulse;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
 use crate::sample::sampler::{Runs, Subject, SubjectFiles};
@@ -8,7 +9,7 @@ use crate::sample::scheduling::{Scheduling, queue_wait_ns};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::{ThreadStat, open_of_thread};
+use crate::sys::procfs::{ProcFile, ThreadStat, open_of_thread, tracer};
 use crate::unwind::elf::Span;
 use core::sync::atomic::Ordering::*;
 
@@ -24,10 +25,14 @@ pub struct Track {
     pub reading: Reading,
     /// Closings of the gate that have been dealt with.
     pub closings: u64,
+    /// The heartbeat, of a loop that has one.
+    pub pulse: Pulse,
     runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
     stack: Span,
+    /// The thread was known when this was made.
+    is_known: bool,
 }
 
 impl Track {
@@ -38,10 +43,12 @@ impl Track {
         posted: (0, Ticks(0)),
         reading: Reading::NONE,
         closings: 0,
+        pulse: Pulse::NEW,
         runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,
         stack: Span { start: 0, end: 0 },
+        is_known: false,
     };
 
     /// Of a loop that is seen for the first time.
@@ -49,6 +56,10 @@ impl Track {
         let tid = slot.tid.load(Relaxed);
         let now = Ticks::now();
         let mut track = Track { token, closings: GATE.closings(), ..Track::NONE };
+        if tid == 0 {
+            return track;
+        }
+        track.is_known = true;
         track.files = open(tid, dumpable_window);
         let queue_wait_ns = track.queue_wait_ns();
         track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0), queue_wait_ns };
@@ -74,17 +85,36 @@ impl Track {
         queue_wait_ns(self.files.as_ref()?)
     }
 
+    /// Has the thread of a heartbeat told who it is, since this was made?
+    pub fn learns_thread(&self, slot: &Slot) -> bool {
+        self.files.is_none() && !self.is_known && slot.tid.load(Acquire) != 0
+    }
+
     /// The thread, to be sampled in this stretch.
     pub fn subject(&mut self, slot: &'static Slot, stretch: usize) -> Subject<'_> {
         Subject {
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
             start_time: self.start_time,
-            stretch_word: slot.marks.stretch(),
+            stretch_word: slot.stretch(),
             stretch,
             stack: self.stack,
             runs: &mut self.runs,
         }
+    }
+}
+
+impl Track {
+    /// The thread's `syscall` file.
+    pub fn system_call(&self) -> Option<&ProcFile> {
+        self.files.as_ref()?.system_call.as_ref()
+    }
+
+    /// A debugger is attached to the thread.
+    pub fn is_traced(&self) -> bool {
+        let mut text = [0; 2048];
+        let status = self.files.as_ref().and_then(|files| files.status.read(&mut text).ok());
+        status.and_then(tracer).is_some_and(|tracer| tracer != 0)
     }
 }
 

@@ -1,4 +1,5 @@
 //! A thread in the chain, and samples of it taken by signal.
+#![allow(dead_code)] // Each test program uses a part.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
@@ -49,6 +50,8 @@ unsafe impl Send for Job {}
 /// A thread that runs the chain.
 pub struct Target {
     tid: i32,
+    /// The function it began with.
+    pub outermost: u64,
     pub bounds: Span,
     stop: Arc<AtomicI32>,
     write: OwnedFd,
@@ -104,7 +107,7 @@ impl Target {
             run(&job)
         });
         let (tid, bounds) = told.recv().unwrap();
-        Target { tid, bounds, stop, write, _read: read, mutex, cond, kind, thread, _alone: alone }
+        Target { tid, outermost: run, bounds, stop, write, _read: read, mutex, cond, kind, thread, _alone: alone }
     }
 
     /// Number of the system call it waits in, stack pointer and pc.

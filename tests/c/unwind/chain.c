@@ -248,4 +248,14 @@ __attribute__((noinline)) int stale_4(struct job *job) {
   nothing.kind = -1;
   return deeper(&nothing) + stale_3(job) + 7;
 }
+
+/* So deep that nobody keeps it all. */
+__attribute__((noinline)) static int deep(struct job *job, int left) {
+  volatile int depth = left ? deep(job, left - 1) : chain_10(job);
+  return depth + 1;
+}
+
+int chain_deep(struct job *job) {
+  return deep(job, 5000) + 1;
+}
 #endif

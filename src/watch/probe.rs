@@ -1,0 +1,123 @@
+//! The heartbeat of a looper's thread that leaves no marks of its own: a descriptor of its looper is pinged, and the time
+//! until the thread answers is a stretch.
+
+use super::gate::GATE;
+use super::late::LateEnd;
+use super::marks::Seen;
+use super::slot::Slot;
+use crate::sample::what::What;
+use crate::sys::clock::{self, Ticks};
+use crate::sys::thread;
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::*};
+
+/// The words of a heartbeat. `stretch` is set by the monitor with a ping, after `pinged_at` (release), and cleared by the
+/// looper's thread with its answer; the others are each written by one side only.
+pub struct Probe {
+    /// Names the ping that is out; 0: none is.
+    stretch: AtomicUsize,
+    pinged_at: AtomicU64,
+    /// Pings so far, the monitor's.
+    pings: AtomicUsize,
+    /// Answers so far, the thread's.
+    answers: AtomicU64,
+    /// The event descriptor, -1 for a loop that leaves marks.
+    pub fd: AtomicI32,
+}
+
+impl Probe {
+    /// Of no looper.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Probe {
+        Probe {
+            stretch: AtomicUsize::new(0),
+            pinged_at: AtomicU64::new(0),
+            pings: AtomicUsize::new(0),
+            answers: AtomicU64::new(0),
+            fd: AtomicI32::new(-1),
+        }
+    }
+
+    /// Is the loop watched by a heartbeat?
+    pub fn is_used(&self) -> bool {
+        self.fd.load(Acquire) >= 0
+    }
+
+    /// Begins with this descriptor.
+    pub fn begin(&self, fd: i32) {
+        self.stretch.store(0, Relaxed);
+        self.answers.store(0, Relaxed);
+        self.fd.store(fd, Release);
+    }
+
+    /// A ping is about to be sent; by the monitor.
+    pub fn pings(&self, now: Ticks) {
+        let ping = self.pings.load(Relaxed).wrapping_add(1).max(1);
+        self.pings.store(ping, Relaxed);
+        self.pinged_at.store(now.0, Relaxed);
+        self.stretch.store(ping, Release);
+    }
+
+    /// Is a ping out?
+    pub fn is_out(&self) -> bool {
+        self.stretch.load(Acquire) != 0
+    }
+
+    /// Answers so far.
+    pub fn answers(&self) -> u64 {
+        self.answers.load(Acquire)
+    }
+
+    /// The word that names the stretch.
+    pub fn stretch(&self) -> &AtomicUsize {
+        &self.stretch
+    }
+}
+
+/// The looper's thread answers, by its looper's callback. Its first answer tells who it is.
+pub fn answers(slot: &Slot) {
+    let now = Ticks::now();
+    let probe = &slot.probe;
+    if slot.tid.load(Relaxed) == 0 {
+        let here = 0u8;
+        slot.stack_hint.store((&raw const here).addr() as u64, Relaxed);
+        slot.owner.store(thread::handle(), Relaxed);
+        slot.tid.store(thread::tid(), Release);
+    }
+    let stretch = probe.stretch.load(Acquire);
+    if stretch != 0 {
+        let limit_ns = slot.limit_ns.load(Relaxed);
+        let late = GATE.clip(Ticks(probe.pinged_at.load(Relaxed)), now).filter(|(from, to)| to.since(*from) > limit_ns);
+        if let Some((from, to)) = late {
+            // A full queue means that the monitor has seen this stretch long ago.
+            slot.late_ends.put(|| LateEnd {
+                token: slot.last_token.load(Relaxed),
+                stretch,
+                from,
+                to,
+                cpu_ns: clock::own_cpu(),
+                limit_ns,
+                tag: 0,
+                what: What::NONE,
+            });
+        }
+        probe.stretch.store(0, Release);
+    }
+    probe.answers.store(probe.answers.load(Relaxed).wrapping_add(1), Release);
+}
+
+/// What the words say at a moment, as of a loop with marks.
+pub fn look(slot: &Slot) -> Option<Seen> {
+    let probe = &slot.probe;
+    let stretch = probe.stretch.load(Acquire);
+    let at = Ticks(probe.pinged_at.load(Relaxed));
+    (probe.stretch.load(Acquire) == stretch).then(|| Seen {
+        version: stretch.wrapping_add(probe.answers() as usize),
+        stretch,
+        at,
+        open: stretch != 0,
+        limit_ns: slot.limit_ns.load(Relaxed),
+        what: ptr::null(),
+        tag: 0,
+    })
+}
