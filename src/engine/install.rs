@@ -12,7 +12,7 @@ use crate::report::store::Store;
 use crate::report::writer::{Facts, Writer};
 use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
-use crate::sample::evidence::Evidence;
+use crate::sample::evidence::{Evidence, OTHERS};
 use crate::sample::sampler::Sampler;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
@@ -89,7 +89,7 @@ impl Engine {
         };
         let built = (|| {
             let handles = Handles {
-                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth)))?,
+                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, OTHERS)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
                 switches: mapping.place(switches)?,

@@ -10,7 +10,8 @@ use crate::sample::answer::Answer;
 use crate::sample::case::Case;
 use crate::sample::census::{self, Clock};
 use crate::sample::cpu::CpuTick;
-use crate::sample::evidence::Sample;
+use crate::sample::chain;
+use crate::sample::evidence::{OTHERS, Sample};
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
 use crate::unwind::modules::{Module, ModuleTable};
@@ -74,9 +75,9 @@ impl Sizes {
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
-            samples: settings.samples,
+            samples: settings.samples.checked_add(OTHERS)?,
             depth: settings.depth,
-            parcel_frames: settings.samples.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            parcel_frames: settings.samples.checked_add(chain::MOST)?.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
             words: words.sum(),
         })
     }

@@ -3,7 +3,7 @@
 //! Every key is always there, in the same order; what is not known is `null`. A line for each key, sample, frame and
 //! stack keeps the object readable without a tool.
 
-use super::block::{Block, Context, CpuTick, Scheduling, TopThread};
+use super::block::{Block, Context, CpuTick, OtherThread, Scheduling, TopThread};
 use super::hot::HotStacks;
 use super::sink::Sink;
 use super::view::{Frame, Frames, Sample, base_name};
@@ -28,7 +28,10 @@ pub fn write(sink: &mut Sink, block: &Block, context: &Context) {
     json.key("top_threads");
     json.list(block.reasons.top.iter().flatten(), |json, thread| top_thread(json, thread, context.cores));
     json.key("threads");
-    json.sink.text("null");
+    match block.reasons.others.whose {
+        [] => json.sink.text("null"),
+        _ => json.list(block.reasons.others.iter(), |json, (whose, sample)| other_thread(json, block, &whose, &sample)),
+    }
     surroundings(json, context);
     json.key("health");
     health(json, context.health);
@@ -206,8 +209,27 @@ fn top_thread(json: &mut Json, thread: &TopThread, cores: u32) {
     json.sink.text("}");
 }
 
+/// A thread that has to do with the block.
+fn other_thread(json: &mut Json, block: &Block, whose: &OtherThread, sample: &Sample) {
+    json.sink.text("{\"tid\":");
+    json.sink.signed(whose.tid.into());
+    json.inner("name");
+    json.sink.json_string(whose.name.bytes());
+    json.inner("role");
+    json.word(Some(whose.role));
+    json.sink.text(",");
+    sample_members(json, block, sample);
+    json.sink.text("}");
+}
+
 fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {
-    json.sink.text("{\"offset_ms\":");
+    json.sink.text("{");
+    sample_members(json, block, sample);
+    json.sink.text("}");
+}
+
+fn sample_members(json: &mut Json, block: &Block, sample: &Sample) {
+    json.name("offset_ms");
     json.sink.ms_between(block.start_ns, sample.time_ns);
     json.inner("method");
     json.word(sample.method.map(words::method));
@@ -221,7 +243,6 @@ fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {
     json.flag(sample.approximate);
     json.inner("frames");
     write_frames(json, sample.frames);
-    json.sink.text("}");
 }
 
 fn write_frames(json: &mut Json, frames: Frames) {

@@ -15,7 +15,11 @@ pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
     keys(sink, block);
     let hot = HotStacks::of(block.samples);
     if let Some(sample) = hot.iter().next().and_then(|hottest| block.samples.get(hottest.index)) {
-        native_stack(sink, block, context, sample.frames);
+        native_stack(sink, context, block.tid, block.loop_name, sample.frames);
+    }
+    // A section each: whoever symbolises the first does so with the others.
+    for (whose, sample) in block.reasons.others.iter().filter(|(_, sample)| !sample.frames.is_empty()) {
+        native_stack(sink, context, whose.tid, whose.name.bytes(), sample.frames);
     }
 }
 
@@ -99,13 +103,13 @@ fn top_threads(sink: &mut Sink, block: &Block) {
 
 /// `ndk-stack` begins at the banner and ends at the first line behind the frames that is none. It reads a path up to a
 /// space and looks for its base name only.
-fn native_stack(sink: &mut Sink, block: &Block, context: &Context, frames: Frames) {
+fn native_stack(sink: &mut Sink, context: &Context, tid: i32, name: &[u8], frames: Frames) {
     sink.text("*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: ");
     sink.signed(context.pid.into());
     sink.text(", tid: ");
-    sink.signed(block.tid.into());
+    sink.signed(tid.into());
     sink.text(", name: ");
-    sink.plain(block.loop_name);
+    sink.plain(name);
     sink.text("  >>> ");
     sink.plain(context.process_name);
     sink.text(" <<<\n");

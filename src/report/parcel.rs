@@ -1,7 +1,7 @@
 //! One state of one block, with memory for all that belongs to it: made by the writer, read by the reporter.
 #![allow(unsafe_code)]
 
-use super::block::{Block, CpuTick, Progress, Reasons, Repeats};
+use super::block::{Block, CpuTick, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
 use super::hot::HotStacks;
 use super::resolve::{Resolver, unknown};
@@ -12,7 +12,8 @@ use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
 use crate::sample::cause::{Cause, Facts, judge};
 use crate::sample::cpu::{CpuTime, between, queue_wait};
-use crate::sample::evidence::Evidence;
+use crate::sample::chain;
+use crate::sample::evidence::{Evidence, OtherThread, Sample};
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
@@ -34,9 +35,14 @@ pub struct Parcel {
     detail: *const c_char,
     path: *const c_char,
     report_path: *const c_char,
+    /// Those of other threads, then the block's own.
     samples: &'static mut [bc_sample],
     sample_count: usize,
+    others: [Option<OtherThread>; chain::MOST],
+    other_count: usize,
+    /// Those of all samples, one sample's behind the other's.
     frames: &'static mut [bc_frame],
+    frame_count: usize,
     ticks: &'static mut [CpuTick],
     tick_count: usize,
     text: TextSpace,
@@ -65,7 +71,10 @@ impl Parcel {
             report_path: ptr::null(),
             samples,
             sample_count: 0,
+            others: [None; chain::MOST],
+            other_count: 0,
             frames,
+            frame_count: 0,
             ticks,
             tick_count: 0,
             text: TextSpace::new(text),
@@ -90,38 +99,53 @@ impl Parcel {
         // First, so that no length of symbols takes their room.
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
         (self.detail, self.path, self.report_path) = (ptr::null(), ptr::null(), ptr::null());
+        self.copy_others(evidence, case);
+        let room = self.frames.len().saturating_sub(self.frame_count);
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
         // More frames than there is room for: samples are left out evenly.
-        let stride = needed.div_ceil(self.frames.len().max(1)).max(1);
-        let mut rest = &mut *self.frames;
+        let stride = needed.div_ceil(room.max(1)).max(1);
         for (number, (sample, pcs)) in evidence.samples(case).enumerate() {
             if let Some((tick, place)) = sample.cpu.zip(self.ticks.get_mut(self.tick_count)) {
                 *place = tick;
                 self.tick_count += 1;
             }
-            if !sample.is_listed {
-                continue;
-            }
-            let Some(place) = self.samples.get_mut(self.sample_count) else { break };
-            if number % stride != 0 || pcs.len() > rest.len() {
+            if sample.is_listed && (number % stride != 0 || !self.keep(sample, pcs)) {
                 SAMPLES_LOST.add_one();
-                continue;
             }
-            let (frames, behind) = core::mem::take(&mut rest).split_at_mut(pcs.len());
-            rest = behind;
-            frames.iter_mut().zip(pcs).for_each(|(frame, pc)| *frame = unknown(*pc));
-            *place = bc_sample {
-                time_ns: sample.at.0,
-                method: sample.method,
-                frames_cut: sample.frames_cut,
-                frame_count: frames.len(),
-                frames: if frames.is_empty() { ptr::null() } else { frames.as_ptr() },
-                thread_state: sample.thread_state as c_char,
-                truncated: sample.truncated,
-                approximate: sample.approximate,
-            };
-            self.sample_count += 1;
         }
+    }
+
+    fn copy_others(&mut self, evidence: &Evidence, case: &Case) {
+        (self.other_count, self.frame_count) = (0, 0);
+        for (sample, pcs) in evidence.others(case) {
+            let other = self.other_count;
+            if other < self.others.len() && self.keep(sample, pcs) {
+                self.others.iter_mut().skip(other).take(1).for_each(|place| *place = sample.other);
+                (self.other_count, self.sample_count) = (other + 1, 0);
+            }
+        }
+    }
+
+    /// Keeps a sample behind all others; `false` where there is no room.
+    fn keep(&mut self, sample: &Sample, pcs: &[u64]) -> bool {
+        let used = self.frame_count;
+        let place = self.samples.get_mut(self.other_count.saturating_add(self.sample_count));
+        let frames = self.frames.get_mut(used..).and_then(|rest| rest.get_mut(..pcs.len()));
+        let Some((place, frames)) = place.zip(frames) else { return false };
+        frames.iter_mut().zip(pcs).for_each(|(frame, pc)| *frame = unknown(*pc));
+        *place = bc_sample {
+            time_ns: sample.at.0,
+            method: sample.method,
+            frames_cut: sample.frames_cut,
+            frame_count: frames.len(),
+            frames: if frames.is_empty() { ptr::null() } else { frames.as_ptr() },
+            thread_state: sample.thread_state as c_char,
+            truncated: sample.truncated,
+            approximate: sample.approximate,
+        };
+        self.sample_count += 1;
+        self.frame_count = used.saturating_add(pcs.len());
+        true
     }
 
     /// Finds modules and symbols of all frames, and names what nobody named.
@@ -133,7 +157,7 @@ impl Parcel {
             self.what = if symbol.is_null() { self.what } else { symbol };
         }
         let mut rest = &mut *self.frames;
-        for sample in self.samples.iter().take(self.sample_count) {
+        for sample in self.samples.iter().take(self.other_count.saturating_add(self.sample_count)) {
             let Some((frames, behind)) = core::mem::take(&mut rest).split_at_mut_checked(sample.frame_count) else {
                 break;
             };
@@ -167,10 +191,22 @@ impl Parcel {
         }
     }
 
+    fn own_samples(&self) -> &[bc_sample] {
+        let behind = self.samples.get(self.other_count..);
+        behind.and_then(|behind| behind.get(..self.sample_count)).unwrap_or(&[])
+    }
+
+    /// Samples of other threads, and whose they are.
+    fn other_threads(&self) -> OtherThreads<'_> {
+        let samples = self.samples.get(..self.other_count).unwrap_or(&[]);
+        // SAFETY: as above.
+        let samples = unsafe { Samples::new(samples) };
+        OtherThreads { whose: self.others.get(..self.other_count).unwrap_or(&[]), samples }
+    }
+
     fn view(&self) -> Samples<'_> {
-        let samples = self.samples.get(..self.sample_count).unwrap_or(&[]);
         // SAFETY: the samples point to frames and strings of this parcel, which is borrowed for as long.
-        unsafe { Samples::new(samples) }
+        unsafe { Samples::new(self.own_samples()) }
     }
 
     /// Where the report will be, if it is stored.
@@ -213,6 +249,7 @@ impl Parcel {
                 shares: self.cause.shares,
                 scheduling: self.case.account.scheduling(),
                 top: &self.case.account.top,
+                others: self.other_threads(),
             },
         }
     }
@@ -239,7 +276,7 @@ impl Parcel {
             sample_count: self.sample_count,
             sample_size: size_of::<bc_sample>(),
             frame_size: size_of::<bc_frame>(),
-            samples: if self.sample_count == 0 { ptr::null() } else { self.samples.as_ptr() },
+            samples: if self.sample_count == 0 { ptr::null() } else { self.own_samples().as_ptr() },
         }
     }
 }

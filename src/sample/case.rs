@@ -86,6 +86,8 @@ pub struct Case {
     pub account: Account,
     /// Its first sample, a number in the pool.
     pub first_sample: Option<u32>,
+    /// Its first sample of another thread.
+    pub first_other: Option<u32>,
     /// Its last sample.
     pub last_sample: Option<u32>,
     /// Its samples.
@@ -124,6 +126,7 @@ impl Case {
         cpu_last: Reading::NONE,
         account: Account::NEW,
         first_sample: None,
+        first_other: None,
         last_sample: None,
         sample_count: 0,
         ticks: 0,

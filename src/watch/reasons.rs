@@ -1,20 +1,28 @@
 //! Finding out why a late stretch is late, for `Looks`.
 
 use super::looks::Looks;
+use super::track;
 use crate::abi::bc_cause::BC_CAUSE_LOCK;
 use crate::sample::activity;
 use crate::sample::case::Phase;
 use crate::sample::census;
 use crate::sample::chain::{self, Chain};
 use crate::sample::doing::Doing;
+use crate::sample::evidence::{OtherThread, Sample};
 use crate::sample::owner;
+use crate::sample::sampler::{Runs, Subject, Taken};
 use crate::sample::wait::{self, Wait};
 use crate::sys::clock::{Ticks, thread_cpu};
 use crate::sys::dumpable;
 use crate::sys::memory::OwnMemory;
-use crate::sys::procfs::{KernelState, SystemCall, open_of_thread};
+use crate::sys::procfs::{KernelState, SystemCall, ThreadStat, open_of_thread};
 use crate::sys::thread;
+use crate::unwind::elf::Span;
 use arrayvec::ArrayVec;
+use core::sync::atomic::AtomicUsize;
+
+/// A look at all holders begins no further one after so long.
+const PATIENCE_NS: u64 = 20_000_000;
 
 impl Looks {
     /// Enters what a loop's thread does into its case's account.
@@ -49,7 +57,14 @@ impl Looks {
         let Some((doing, state)) = self.track(number).files().map(activity::glimpse) else { return };
         self.enter(number, case, doing, state);
         if let Doing::Waits(call) = doing {
-            self.put_chain(case, Some(follow(tid, &call, chain::MOST, may_change)));
+            let cpu_ns = thread_cpu(tid);
+            let chain = follow(tid, &call, chain::MOST, may_change);
+            self.put_chain(case, Some(chain));
+            self.sample_holders(case, &chain);
+            if thread_cpu(tid) != cpu_ns {
+                // It has what it waited for: what the others do now is another matter.
+                self.evidence.lock().forget_others(case);
+            }
         }
         self.find_busiest(case, from);
     }
@@ -61,6 +76,49 @@ impl Looks {
             && top.first().is_some_and(Option::is_some)
         {
             case.account.top = top;
+        }
+    }
+
+    /// Takes a stack of each thread that the blocked one waits for.
+    fn sample_holders(&mut self, case: usize, chain: &Chain) {
+        self.evidence.lock().forget_others(case);
+        let begin = Ticks::now();
+        for (place, tid) in chain.holders().iter().enumerate() {
+            // Others wait for looks, too.
+            if Ticks::now().since(begin) > PATIENCE_NS {
+                return;
+            }
+            let Some(mut sample) = self.sample_other(*tid) else { continue };
+            let role = if place == 0 && chain.is_join { "awaited thread" } else { "lock holder" };
+            sample.other = Some(OtherThread { tid: *tid, name: census::name(*tid), role });
+            let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
+            self.evidence.lock().add_other(case, sample, frames);
+        }
+    }
+
+    /// Takes a sample of any thread but the monitor itself.
+    fn sample_other(&mut self, tid: i32) -> Option<Sample> {
+        static NO_STRETCH: AtomicUsize = AtomicUsize::new(0);
+        if tid == thread::tid() {
+            return None;
+        }
+        let files = track::open(tid, self.terms.dumpable_window)?;
+        let mut text = [0; 512];
+        let start_time = ThreadStat::parse(files.stat.read(&mut text).ok()?)?.start_time;
+        let mut runs = Runs::UNKNOWN;
+        let mut subject = Subject {
+            tid,
+            files: Some(&files),
+            start_time,
+            stretch_word: &NO_STRETCH,
+            stretch: 0,
+            // Where it ends is known for loops only.
+            stack: Span::default(),
+            runs: &mut runs,
+        };
+        match self.sampler.sample(&mut subject) {
+            Taken::Sample(sample) => Some(sample),
+            Taken::Over => None,
         }
     }
 
