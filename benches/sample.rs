@@ -101,6 +101,7 @@ fn main() {
         stat: file(waiter.tid, "stat"),
         status: file(waiter.tid, "status"),
         system_call: Some(file(waiter.tid, "syscall")),
+        schedule: None,
     };
     let files = open();
     let (stat, status, system_call) =
