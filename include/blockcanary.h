@@ -315,7 +315,8 @@ typedef struct bc_frame {
    */
   uint64_t module_offset;
   /**
-   * Distance from the begin of the symbol. Bytes.
+   * Distance from the begin of the symbol; without a symbol from that of the function, 0 where that is not known either.
+   * Bytes.
    */
   uint64_t symbol_offset;
   /**

@@ -11,6 +11,7 @@ struct told {
   uint64_t id, tag, wall_ns, cpu_ns, start_ns, threshold_ns;
   int64_t start_unix_ms;
   bc_block_state state;
+  uint32_t repeats;
   int32_t tid;
   unsigned samples;
   /* Samples with frames: on a busy machine a thread may not answer in time. */
