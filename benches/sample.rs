@@ -4,15 +4,16 @@
 
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, refresh};
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools, refresh};
 use blockcanary::sys::clock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
+use blockcanary::unwind::memory::Copied;
 use blockcanary::unwind::modules::{Module, ModuleTable};
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, walk};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 use std::ffi::CString;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read};
@@ -74,6 +75,9 @@ fn modules() -> ModuleTable<'static> {
     table
 }
 
+/// A name and what is measured.
+type Candidate<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
 fn keep<T>(value: T) {
     let _ = black_box(value);
 }
@@ -115,8 +119,11 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler = Sampler::new(answer, modules(), leak(0, 128), Method::NoSignal);
-    let (table, frames) = (modules(), leak(0, 128));
+    let mut sampler =
+        Sampler::new(answer, modules(), leak(0, 128), Box::leak(Box::new(Tools::new())), Method::NoSignal);
+    let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
+    let mut walker = Walker::new();
+    let mut copy = [0; 4096];
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     let start_time = {
         let text = stat.read(&mut text).expect("stat");
@@ -136,7 +143,7 @@ fn main() {
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];
     let mut third = [0; 2048];
-    let mut candidates: Vec<(&str, Box<dyn FnMut() + '_>)> = vec![
+    let mut candidates: Vec<Candidate> = vec![
         ("one read of the file", Box::new(|| keep(system_call.read(&mut buffer).map(<[u8]>::len)))),
         (
             "a sample without a signal",
@@ -153,6 +160,16 @@ fn main() {
                 let mut stack = Stack::new(frames);
                 let memory = Cached::new(OwnMemory::new());
                 walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
+                assert!(stack.pcs().len() > DEPTH as usize);
+            }),
+        ),
+        (
+            "  the walk by remembered rules, of a copy",
+            Box::new(|| {
+                let mut stack = Stack::new(more_frames);
+                let length = OwnMemory::new().copy(waiting.sp, &mut copy);
+                let memory = Copied { base: waiting.sp, bytes: &copy[..length], rest: OwnMemory::new() };
+                walker.walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
                 assert!(stack.pcs().len() > DEPTH as usize);
             }),
         ),

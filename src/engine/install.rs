@@ -78,7 +78,7 @@ impl Engine {
     /// Reserves all memory, opens what must be open, makes the threads. Allocates.
     pub fn new(settings: &Settings) -> Result<Engine, Failure> {
         let mut parts = memory::reserve(settings).map_err(|_| Failure::NoMemory)?;
-        let Parts { cases, samples, pcs, frames, answer, tracks, monitor_modules, writer_modules, .. } = parts;
+        let Parts { cases, samples, pcs, frames, tools, answer, tracks, monitor_modules, writer_modules, .. } = parts;
         let mut store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
             Ok(store) => store,
             Err(error) => {
@@ -113,7 +113,7 @@ impl Engine {
             let looks = Looks {
                 tracks,
                 evidence: handles.evidence,
-                sampler: Sampler::new(answer, monitor_modules, frames, settings.method),
+                sampler: Sampler::new(answer, monitor_modules, frames, tools, settings.method),
                 meter,
                 writer: &handles.switches.writer,
                 terms: Terms {

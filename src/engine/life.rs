@@ -11,6 +11,7 @@ use crate::report::listeners;
 use crate::sample::{handler, request};
 use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
+use crate::sys::vdso;
 use crate::sys::{counters, descriptors, fault, fork, log, signal, thread};
 use crate::watch::gate::GATE;
 use crate::watch::{bell, registry};
@@ -113,6 +114,7 @@ pub fn install(settings: &Settings) -> Result<(), Refusal> {
     if life.engine.is_some() || life.is_leaving {
         return Err(Refusal::State);
     }
+    vdso::find();
     counters::reset();
     life.engine = Some(Engine::new(settings).map_err(Refusal::Failed)?);
     (life.is_running, life.pauses, life.is_leaving) = (false, 0, false);

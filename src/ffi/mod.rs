@@ -10,6 +10,7 @@ pub mod log;
 pub mod looper;
 pub mod loops;
 pub mod progress;
+pub mod statistics;
 pub mod version;
 
 use crate::abi::bc_status::{self, *};
