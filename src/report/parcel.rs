@@ -4,7 +4,7 @@
 use super::block::{Block, CpuTick, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
 use super::hot::HotStacks;
-use super::merge;
+use super::merge::Stacks;
 use super::module_list::ModuleList;
 use super::resolve::{Resolver, unknown};
 use super::sink::{Memory, Sink};
@@ -219,11 +219,9 @@ impl Parcel {
         unsafe { Samples::new(self.own_samples()) }
     }
 
-    /// What leads the report, named as in `merge::stack`.
-    pub fn leading_stack(&self, concern: &ModuleList) -> Option<u64> {
-        let samples = self.view();
-        let leader = concern.leader(samples, &HotStacks::of(samples))?;
-        samples.get(leader).map(|sample| merge::stack(sample.frames))
+    /// Its stacks, to be compared with those of others.
+    pub fn stacks(&self, concern: &ModuleList) -> Stacks {
+        Stacks::of(self.view(), concern)
     }
 
     /// The report is at the path that `write` writes with a NUL behind it.

@@ -113,6 +113,8 @@ impl Resolver {
         if let Some(function) = module.function(&Cached::new(OwnMemory::new()), inside, &mut name) {
             frame.symbol = text.put(name.get(..function.name_length).unwrap_or(&[]));
             frame.symbol_offset = function.offset.wrapping_add(u64::from(is_outer));
+        } else if let Some(start) = module.function_start(&Cached::new(OwnMemory::new()), inside) {
+            frame.symbol_offset = pc.wrapping_sub(start);
         }
         frame
     }

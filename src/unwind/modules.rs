@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 
 use super::dynamic::Dynamic;
+use super::eh_frame;
 use super::elf::{Image, Span};
 use super::heads::{Head, Heads, Seen};
 use super::memory::Memory;
@@ -38,6 +39,11 @@ impl Module {
     /// The function that `address` lies in; see [`symbols::function`].
     pub fn function(&self, memory: &impl Memory, address: u64, out: &mut [u8]) -> Option<Function> {
         symbols::function(&self.image, memory, address, out)
+    }
+
+    /// Where the function that `address` lies in begins, by the tables for unwinding: for functions without a name.
+    pub fn function_start(&self, memory: &impl Memory, address: u64) -> Option<u64> {
+        eh_frame::function_start(&self.image, memory, address).filter(|start| self.code.holds(*start))
     }
 }
 
