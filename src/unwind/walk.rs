@@ -153,6 +153,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             let reach = reach(self.bounds, registers.sp);
             let (pc, sp) = (registers.pc, registers.sp);
             let known = self.rules.as_ref().and_then(|rules| rules.get(lookup));
+            let known = known.filter(|rule| interrupted || rule.is_call);
             let (left, signal) = match known.map_or(Left::Not, |rule| rule.leave(&mut registers, self.memory)) {
                 Left::Not => self.leave(&mut registers, lookup, reach, &mut out.approximate),
                 left => (left, false),
@@ -258,6 +259,7 @@ impl<M: Memory> Steps<'_, '_, M> {
     /// holds for one stack.
     fn remember(&mut self, frame: &Frame) {
         let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
+        rule.is_call = frame.lookup != frame.registers.pc;
         if let Some(found) = frame.searched {
             let depth = found.frame_pointer.checked_sub(frame.registers.sp).and_then(|depth| u32::try_from(depth).ok());
             let (Some(depth), true) = (depth, found.is_certain) else { return };
