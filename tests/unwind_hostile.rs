@@ -14,7 +14,7 @@ use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::Memory;
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, Walker};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 
 use chain::{Build, Chain, Kind};
 use names::Modules;
@@ -32,9 +32,15 @@ struct Walked {
 fn walked(modules: &Modules, memory: &impl Memory, registers: &Registers, bounds: Span) -> Walked {
     let mut pcs = [0; 128];
     let mut stack = Stack::new(&mut pcs);
+    walk(registers, memory, &modules.table, bounds, &mut stack);
+    // What a walk remembers changes nothing.
     let mut walker = Walker::new();
     for _ in 0..2 {
-        walker.walk(registers, memory, &modules.table, bounds, &mut stack);
+        let mut pcs = [0; 128];
+        let mut again = Stack::new(&mut pcs);
+        walker.walk(registers, memory, &modules.table, bounds, &mut again);
+        let seen = |stack: &Stack| (stack.truncated, stack.approximate, stack.frames_cut);
+        assert_eq!((again.pcs(), seen(&again)), (stack.pcs(), seen(&stack)));
     }
     Walked {
         names: modules.names(stack.pcs()),
@@ -171,6 +177,21 @@ fn return_addresses_that_are_none() {
         }
         target.finish();
     }
+}
+
+#[test]
+fn a_return_to_behind_the_innermost_frame_was_not_called_from_there() {
+    let (modules, target, sample) = blocked(Build::Tables);
+    let (pc, sp) = (sample.registers.pc, sample.registers.sp);
+    let memory = Staged::new(sp, sample.bounds);
+    let whole = walked(&modules, &memory, &Registers::new(pc, sp), sample.bounds);
+    let mut memory = Staged::new(sp, sample.bounds);
+    memory.put(memory.position(whole.pcs[1]), pc + 1);
+    // What is looked up for it is the innermost frame's own address.
+    let walked = walked(&modules, &memory, &Registers::new(pc, sp), sample.bounds);
+    assert_eq!(walked.pcs[..2], [pc, pc + 1]);
+    assert!(walked.approximate);
+    target.finish();
 }
 
 #[test]
