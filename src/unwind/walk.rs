@@ -6,6 +6,8 @@ use super::arch;
 use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
+#[cfg(target_arch = "arm")]
+use super::exidx;
 use super::fp;
 #[cfg(target_arch = "aarch64")]
 use super::link;
@@ -252,7 +254,12 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
         let image = &self.modules.find(frame.lookup)?.image;
-        Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
+        let step = self.stepper.step(&frame.registers, image, self.memory, frame.lookup);
+        #[cfg(target_arch = "arm")]
+        if let Err(Error::NoTable | Error::NoEntry) = step {
+            return Some(exidx::frame_step(&frame.registers, image.exidx, self.memory, frame.lookup));
+        }
+        Some(step)
     }
 
     /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told
