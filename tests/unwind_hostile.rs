@@ -174,7 +174,9 @@ fn return_addresses_that_are_none() {
             let walked = walked(&modules, &memory, &registers, sample.bounds);
             assert_eq!(walked.names[..2], ["read", "chain_1"], "{build:?} {hostile:#x}");
             assert!(walked.truncated || walked.approximate, "{build:?} {hostile:#x}: {:?}", walked.names);
-            assert!(!walked.names[2..].contains(&"chain_2".to_owned()), "{build:?} {hostile:#x}");
+            // Where records are chained whatever a return address says, the chain may lead on.
+            let found = walked.names[2..].contains(&"chain_2".to_owned());
+            assert!(!found || cfg!(target_arch = "aarch64"), "{build:?} {hostile:#x}");
         }
         target.finish();
     }
