@@ -43,6 +43,8 @@ pub struct Image {
     pub span: Span,
     /// `.eh_frame_hdr`; empty where there is none.
     pub eh_frame_hdr: Span,
+    /// `.ARM.exidx`; empty where there is none, and on every other processor.
+    pub exidx: Span,
     /// The dynamic section; empty where there is none.
     pub dynamic: Span,
     /// The segments of notes, the first two.
@@ -60,6 +62,7 @@ const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const NOTE: u32 = 4;
 const EH_FRAME: u32 = 0x6474_e550;
+const EXIDX: u32 = 0x7000_0001;
 
 /// The word at a place of a structure.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -122,6 +125,7 @@ impl Image {
             match found.kind {
                 DYNAMIC => image.dynamic = part,
                 EH_FRAME => image.eh_frame_hdr = part,
+                EXIDX if cfg!(target_arch = "arm") => image.exidx = part,
                 NOTE => {
                     if let Some(place) = image.notes.iter_mut().find(|place| place.is_empty()) {
                         *place = part;

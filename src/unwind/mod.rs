@@ -9,6 +9,8 @@ pub mod cfi;
 pub mod dynamic;
 pub mod eh_frame;
 pub mod elf;
+#[cfg(any(test, target_arch = "arm"))]
+mod exidx;
 mod expression;
 pub mod fp;
 mod heads;

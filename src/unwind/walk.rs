@@ -6,6 +6,8 @@ use super::arch;
 use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
+#[cfg(target_arch = "arm")]
+use super::exidx;
 use super::fp;
 #[cfg(target_arch = "aarch64")]
 use super::link;
@@ -153,6 +155,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             let reach = reach(self.bounds, registers.sp);
             let (pc, sp) = (registers.pc, registers.sp);
             let known = self.rules.as_ref().and_then(|rules| rules.get(lookup));
+            let known = known.filter(|rule| interrupted || rule.is_call);
             let (left, signal) = match known.map_or(Left::Not, |rule| rule.leave(&mut registers, self.memory)) {
                 Left::Not => self.leave(&mut registers, lookup, reach, &mut out.approximate),
                 left => (left, false),
@@ -251,13 +254,19 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
         let image = &self.modules.find(frame.lookup)?.image;
-        Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
+        let step = self.stepper.step(&frame.registers, image, self.memory, frame.lookup);
+        #[cfg(target_arch = "arm")]
+        if let Err(Error::NoTable | Error::NoEntry) = step {
+            return Some(exidx::frame_step(&frame.registers, image.exidx, self.memory, frame.lookup));
+        }
+        Some(step)
     }
 
     /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told
     /// holds for one stack.
     fn remember(&mut self, frame: &Frame) {
         let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
+        rule.is_call = frame.lookup != frame.registers.pc;
         if let Some(found) = frame.searched {
             let depth = found.frame_pointer.checked_sub(frame.registers.sp).and_then(|depth| u32::try_from(depth).ok());
             let (Some(depth), true) = (depth, found.is_certain) else { return };
