@@ -4,7 +4,8 @@
 
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, refresh};
+use blockcanary::sample::modules::refresh;
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken};
 use blockcanary::sys::clock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};

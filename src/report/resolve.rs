@@ -4,7 +4,7 @@
 use super::text_space::TextSpace;
 use super::view::base_name;
 use crate::abi::bc_frame;
-use crate::sample::sampler::refresh;
+use crate::sample::modules::refresh;
 use crate::sys::clock::Ticks;
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;

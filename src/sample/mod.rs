@@ -6,6 +6,7 @@ pub mod case;
 pub mod cpu;
 pub mod evidence;
 pub mod handler;
+pub mod modules;
 pub mod request;
 pub mod sampler;
 pub mod stack;

@@ -3,14 +3,15 @@
 use super::activity::{self, Activity};
 use super::answer::Answer;
 use super::evidence::Sample;
+use super::modules::Modules;
 use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
-use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
+use crate::unwind::arch;
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
@@ -28,9 +29,6 @@ const STEADY_NS: u64 = 50_000_000;
 
 /// How often a waiting thread is tried that moves each time.
 const ATTEMPTS: u32 = 4;
-
-/// A table of modules that missed a pc is not made anew more often than this.
-const REFRESH_NS: u64 = 200_000_000;
 
 /// Somebody else's handler stands where ours was.
 pub static SIGNAL_TAKEN_OVER: AtomicBool = AtomicBool::new(false);
@@ -112,8 +110,7 @@ pub enum Method {
 /// Takes samples, one at a time; the monitor's.
 pub struct Sampler {
     requests: Requests,
-    modules: ModuleTable<'static>,
-    refreshed: Ticks,
+    modules: Modules,
     frames: &'static mut [u64],
     method: Method,
 }
@@ -126,7 +123,7 @@ impl Sampler {
         frames: &'static mut [u64],
         method: Method,
     ) -> Sampler {
-        Sampler { requests: Requests::new(answer), modules, refreshed: Ticks(0), frames, method }
+        Sampler { requests: Requests::new(answer), modules: Modules::new(modules), frames, method }
     }
 
     /// Watching begins: takes a signal, if one will be sent.
@@ -205,10 +202,14 @@ impl Sampler {
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
     /// read may be of two moments then.
     fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
-        let memory = Cached::new(OwnMemory::new());
-        self.know(at.pc);
+        let mut memory = Cached::new(OwnMemory::new());
+        let registers = registers_of(at);
         let mut stack = Stack::new(self.frames);
-        walk(&Registers::new(at.pc, at.sp), &memory, &self.modules, subject.stack, &mut stack);
+        walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        if self.modules.have_changed(&stack) {
+            memory.forget();
+            walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        }
         let mut text = [0; 512];
         let stat = subject.files.and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
@@ -235,15 +236,6 @@ impl Sampler {
             return true;
         }
         self.take_stack(subject, sample, way, may_send)
-    }
-
-    /// A pc of no known module: a library was loaded since the table was made.
-    fn know(&mut self, pc: u64) {
-        let now = Ticks::now();
-        if self.modules.find(pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            refresh(&mut self.modules, &OwnMemory::new());
-        }
     }
 
     /// A thread that blocks the signal, or has not taken up the last one, gets none: it would stay pending, and outlive
@@ -299,29 +291,34 @@ impl Sampler {
             return true;
         }
         let registers = answer.registers();
-        let now = Ticks::now();
-        if self.modules.find(registers.pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            refresh(&mut self.modules, &OwnMemory::new());
-        }
         let rest = Cached::new(OwnMemory::new());
-        let memory = AnsweredStack { answer, high: subject.stack.end, rest };
+        let mut memory = AnsweredStack { answer, high: subject.stack.end, rest };
         let mut stack = Stack::new(self.frames);
-        walk(&registers, &memory, &self.modules, subject.stack, &mut stack);
+        walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        if self.modules.have_changed(&stack) {
+            memory.rest.forget();
+            walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        }
         keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
         true
     }
 
     /// A new late stretch: libraries that came or went since the last one are taken into account.
-    pub fn new_stretch(&mut self, now: Ticks) {
-        if now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            let changed = OwnMaps::open().is_ok_and(|maps| self.modules.changed(maps).unwrap_or(true));
-            if changed {
-                refresh(&mut self.modules, &OwnMemory::new());
-            }
+    pub fn new_stretch(&mut self) {
+        if self.method != Method::Off {
+            self.modules.new_stretch();
         }
     }
+}
+
+/// What the kernel tells of a waiting thread's registers: beside the two that it says by name, those of a system call's
+/// arguments. A function may keep something in them that its caller is found by.
+fn registers_of(at: &Waiting) -> Registers {
+    let mut registers = Registers::new(at.pc, at.sp);
+    if let Some((_, arguments)) = at.call {
+        arch::ARGUMENTS.iter().zip(arguments).for_each(|(number, value)| registers.set(*number, value));
+    }
+    registers
 }
 
 fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
@@ -342,12 +339,5 @@ pub fn probe_signal_free(files: Option<&SubjectFiles>) {
     SIGNAL_FREE_AVAILABLE.store(is_there, Relaxed);
     if !is_there {
         crate::log_warn!("waiting threads cannot be read from outside: they are reported without stacks");
-    }
-}
-
-/// Makes a table of modules anew from the process's own maps.
-pub fn refresh(modules: &mut ModuleTable, memory: &impl Memory) {
-    if let Ok(maps) = OwnMaps::open() {
-        let _ = modules.refresh(maps, memory);
     }
 }

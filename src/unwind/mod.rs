@@ -22,6 +22,7 @@ pub mod modules;
 pub mod prologue;
 #[cfg(target_arch = "aarch64")]
 mod prologue_arm64;
+mod proof;
 pub mod registers;
 mod rules;
 pub mod search;

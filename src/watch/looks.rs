@@ -219,7 +219,7 @@ impl Looks {
         before: Reading,
         first: Reading,
     ) -> Option<usize> {
-        self.sampler.new_stretch(first.at);
+        self.sampler.new_stretch();
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
             meter.tick(first.at);
