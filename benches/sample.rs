@@ -5,8 +5,11 @@
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
 use blockcanary::sample::modules::refresh;
+use blockcanary::sample::named::{Named, PLACES, Place};
 use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken};
+use blockcanary::sample::strings::Strings;
 use blockcanary::sys::clock;
+use blockcanary::sys::lock::Lock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
 use blockcanary::unwind::cache::Cached;
@@ -75,6 +78,13 @@ fn modules() -> ModuleTable<'static> {
     table
 }
 
+fn named() -> &'static Lock<Named> {
+    Box::leak(Box::new(Lock::new(Named::new(
+        leak(Place::EMPTY, PLACES),
+        Strings::new(leak(0, 1 << 18), leak(0, 4096)),
+    ))))
+}
+
 fn keep<T>(value: T) {
     let _ = black_box(value);
 }
@@ -119,7 +129,7 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler = Sampler::new(answer, modules(), leak(0, 128), Method::NoSignal);
+    let mut sampler = Sampler::new(answer, modules(), named(), leak(0, 128), Method::NoSignal);
     let (table, frames) = (modules(), leak(0, 128));
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     let start_time = {

@@ -5,6 +5,7 @@ pub mod delivery;
 mod escape;
 pub mod hot;
 pub mod json;
+mod module_file;
 pub mod names;
 mod number;
 mod own;

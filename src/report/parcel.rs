@@ -3,13 +3,14 @@
 
 use super::block::{Block, CpuTick, Progress, Repeats};
 use super::hot::HotStacks;
-use super::resolve::{Resolver, unknown};
+use super::resolve::{Resolver, unresolved};
 use super::text_space::TextSpace;
 use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_cause, bc_frame, bc_sample};
 use crate::sample::case::Case;
 use crate::sample::cpu::{CpuTime, between};
 use crate::sample::evidence::Evidence;
+use crate::sample::named::Key;
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
@@ -64,7 +65,7 @@ impl Parcel {
         }
     }
 
-    /// Copies a case and its samples, in a state; the frames are pcs only. Done while the evidence is held, hence quick.
+    /// Copies a case and its samples, in a state; the frames have no names yet. Done while the evidence is held, hence quick.
     pub fn copy(&mut self, evidence: &Evidence, case: &Case, state: bc_block_state) {
         self.case = *case;
         self.state = state;
@@ -95,7 +96,9 @@ impl Parcel {
             }
             let (frames, behind) = core::mem::take(&mut rest).split_at_mut(pcs.len());
             rest = behind;
-            frames.iter_mut().zip(pcs).for_each(|(frame, pc)| *frame = unknown(*pc));
+            for (depth, (frame, pc)) in frames.iter_mut().zip(pcs).enumerate() {
+                *frame = unresolved(Key { pc: *pc, is_outer: sample.is_outer(depth), table: sample.table });
+            }
             *place = bc_sample {
                 time_ns: sample.at.0,
                 method: sample.method,
@@ -110,11 +113,12 @@ impl Parcel {
         }
     }
 
-    /// Finds modules and symbols of all frames, and names what nobody named.
+    /// Puts in modules and symbols of all frames, and names what nobody named.
     pub fn resolve(&mut self, resolver: &mut Resolver) {
         resolver.begin_block();
         if self.case.what.kind == Kind::Callback {
-            let symbol = resolver.resolve(self.case.tag, false, &mut self.text).symbol;
+            let key = Key { pc: self.case.tag, is_outer: false, table: self.case.table };
+            let symbol = resolver.name(key, &mut self.text).symbol;
             self.what = if symbol.is_null() { self.what } else { symbol };
         }
         let mut rest = &mut *self.frames;
@@ -123,10 +127,11 @@ impl Parcel {
                 break;
             };
             rest = behind;
-            for (depth, frame) in frames.iter_mut().enumerate() {
-                *frame = resolver.resolve(frame.pc, depth > 0, &mut self.text);
+            for frame in frames {
+                *frame = resolver.resolve(frame, &mut self.text);
             }
         }
+        resolver.end_block();
         self.progress = self.judge_progress();
     }
 

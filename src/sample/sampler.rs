@@ -4,11 +4,14 @@ use super::activity::{self, Activity};
 use super::answer::Answer;
 use super::evidence::Sample;
 use super::modules::Modules;
+use super::named::Named;
+use super::namer;
 use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
+use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
 use crate::unwind::arch;
@@ -17,7 +20,7 @@ use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
-use crate::unwind::walk::{Stack, walk};
+use crate::unwind::walk::{MOST_SIGNALS, Stack, walk};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
@@ -111,6 +114,7 @@ pub enum Method {
 pub struct Sampler {
     requests: Requests,
     modules: Modules,
+    named: &'static Lock<Named>,
     frames: &'static mut [u64],
     method: Method,
 }
@@ -120,10 +124,11 @@ impl Sampler {
     pub fn new(
         answer: &'static mut Answer,
         modules: ModuleTable<'static>,
+        named: &'static Lock<Named>,
         frames: &'static mut [u64],
         method: Method,
     ) -> Sampler {
-        Sampler { requests: Requests::new(answer), modules: Modules::new(modules), frames, method }
+        Sampler { requests: Requests::new(answer), modules: Modules::new(modules), named, frames, method }
     }
 
     /// Watching begins: takes a signal, if one will be sent.
@@ -174,7 +179,20 @@ impl Sampler {
             return Taken::Over;
         }
         SAMPLES_TAKEN.add_one();
+        self.name_frames(&mut sample);
         Taken::Sample(sample)
+    }
+
+    fn name_frames(&mut self, sample: &mut Sample) {
+        let frames = self.frames.iter().copied().take(sample.frame_count as usize).enumerate();
+        let frames = frames.map(|(number, pc)| (pc, sample.is_outer(number)));
+        sample.table = namer::name(self.named, self.modules.table(), frames);
+    }
+
+    /// Names a function that nothing else names, and says by which table of modules.
+    pub fn name_function(&mut self, address: u64) -> u32 {
+        self.modules.new_stretch();
+        namer::name(self.named, self.modules.table(), core::iter::once((address, false)))
     }
 
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
@@ -327,6 +345,10 @@ fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
     sample.approximate = stack.approximate;
     sample.frames_cut = stack.frames_cut;
     sample.frame_count = stack.pcs().len() as u32;
+    // The first is the innermost frame, which goes without saying.
+    let interrupted = stack.interrupted().iter().filter(|frame| **frame > 0);
+    sample.interrupted = [0; MOST_SIGNALS];
+    sample.interrupted.iter_mut().zip(interrupted).for_each(|(to, frame)| *to = u16::try_from(*frame).unwrap_or(0));
 }
 
 /// Can waiting threads be sampled without a signal? Tried on the calling thread.

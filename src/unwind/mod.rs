@@ -10,6 +10,7 @@ pub mod dynamic;
 pub mod eh_frame;
 pub mod elf;
 mod expression;
+pub mod file;
 pub mod fp;
 mod heads;
 #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@ use super::elf::{Image, half, quarter, word};
 use super::memory::Memory;
 
 const WIDE: bool = size_of::<usize>() == 8;
-const SYMBOL: usize = if WIDE { 24 } else { 16 };
+pub(super) const SYMBOL: usize = if WIDE { 24 } else { 16 };
 /// Symbols that are read at once, in a piece of about two pages.
 const CHUNK: usize = 340;
 /// So much of two names of one function is compared.

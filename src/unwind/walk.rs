@@ -18,7 +18,7 @@ use super::search;
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
 /// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
-const MOST_SIGNALS: usize = 8;
+pub const MOST_SIGNALS: usize = 8;
 /// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
 const OTHER_STACK: u64 = 1 << 20;
 
@@ -289,10 +289,11 @@ fn reach(bounds: Span, sp: u64) -> Span {
     if bounds.holds(sp) { bounds } else { Span { start: sp, end: sp.saturating_add(OTHER_STACK) } }
 }
 
-/// The caller's frame lies above. Only a function that has not pushed anything yet may have its caller's stack pointer,
-/// where calls push nothing. Of each the pc and the stack pointer.
+/// The caller's frame lies above. Only the innermost function may have its caller's stack pointer: where calls push
+/// nothing and it has not pushed anything yet, or where it has taken its return address off the stack, as vfork does.
+/// Of each the pc and the stack pointer.
 fn rises(callee: (u64, u64), caller: (u64, u64), interrupted: bool, reach: Span) -> bool {
-    let leaf = arch::LINK.is_some() && interrupted && caller.1 == callee.1 && caller.0 != callee.0;
+    let leaf = interrupted && caller.1 == callee.1 && caller.0 != callee.0;
     (caller.1 > callee.1 || leaf) && caller.1 <= reach.end
 }
 
