@@ -221,6 +221,8 @@ impl Sampler {
     /// read may be of two moments then.
     fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
         let mut memory = Cached::new(OwnMemory::new());
+        // It has waited like that since it was observed. Before, it may have done something else for a while.
+        sample.at = Ticks::now();
         let registers = registers_of(at);
         let mut stack = Stack::new(self.frames);
         walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
@@ -308,6 +310,7 @@ impl Sampler {
         if answer.stretch != subject.stretch {
             return true;
         }
+        sample.at = Ticks(answer.at);
         let registers = answer.registers();
         let rest = Cached::new(OwnMemory::new());
         let mut memory = AnsweredStack { answer, high: subject.stack.end, rest };
