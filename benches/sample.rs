@@ -6,7 +6,7 @@ use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
 use blockcanary::sample::modules::refresh;
 use blockcanary::sample::named::{Named, PLACES, Place};
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken};
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools};
 use blockcanary::sample::strings::Strings;
 use blockcanary::sys::clock;
 use blockcanary::sys::lock::Lock;
@@ -14,9 +14,10 @@ use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
+use blockcanary::unwind::memory::Copied;
 use blockcanary::unwind::modules::{Module, ModuleTable};
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, walk};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 use std::ffi::CString;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read};
@@ -85,6 +86,9 @@ fn named() -> &'static Lock<Named> {
     ))))
 }
 
+/// A name and what is measured.
+type Candidate<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
 fn keep<T>(value: T) {
     let _ = black_box(value);
 }
@@ -102,15 +106,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What is measured, and its name.
-type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
-
 fn main() {
     let waiter = waiter();
     let open = || SubjectFiles {
         stat: file(waiter.tid, "stat"),
         status: file(waiter.tid, "status"),
         system_call: Some(file(waiter.tid, "syscall")),
+        schedule: None,
     };
     let files = open();
     let (stat, status, system_call) =
@@ -129,8 +131,11 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler = Sampler::new(answer, modules(), named(), leak(0, 128), Method::NoSignal);
-    let (table, frames) = (modules(), leak(0, 128));
+    let tools = Box::leak(Box::new(Tools::new()));
+    let mut sampler = Sampler::new(answer, modules(), named(), leak(0, 128), tools, Method::NoSignal);
+    let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
+    let mut walker = Walker::new();
+    let mut copy = [0; 4096];
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     let start_time = {
         let text = stat.read(&mut text).expect("stat");
@@ -167,6 +172,16 @@ fn main() {
                 let mut stack = Stack::new(frames);
                 let memory = Cached::new(OwnMemory::new());
                 walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
+                assert!(stack.pcs().len() > DEPTH as usize);
+            }),
+        ),
+        (
+            "  the walk by remembered rules, of a copy",
+            Box::new(|| {
+                let mut stack = Stack::new(more_frames);
+                let length = OwnMemory::new().copy(waiting.sp, &mut copy);
+                let memory = Copied { base: waiting.sp, bytes: &copy[..length], rest: OwnMemory::new() };
+                walker.walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
                 assert!(stack.pcs().len() > DEPTH as usize);
             }),
         ),

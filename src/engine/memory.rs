@@ -8,9 +8,12 @@ use crate::report::resolve::{COPIES, Copy};
 use crate::report::store::Space;
 use crate::sample::answer::Answer;
 use crate::sample::case::Case;
+use crate::sample::census::{self, Clock};
+use crate::sample::chain;
 use crate::sample::cpu::CpuTick;
-use crate::sample::evidence::Sample;
+use crate::sample::evidence::{OTHERS, Sample};
 use crate::sample::named::{PLACES, Place};
+use crate::sample::sampler::Tools;
 use crate::sample::strings::At;
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
@@ -45,10 +48,14 @@ pub struct Parts {
     pub pcs: &'static mut [u64],
     /// Frames of the sample that is being taken.
     pub frames: &'static mut [u64],
+    /// What unwinding them needs.
+    pub tools: &'static mut Tools,
     /// Where a thread answers.
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
     pub tracks: &'static mut [Track; SLOTS],
+    /// The monitor's tables of threads.
+    pub clocks: &'static mut [Clock],
     /// The monitor's modules.
     pub monitor_modules: ModuleTable<'static>,
     /// Frames that have a name.
@@ -75,13 +82,18 @@ struct Sizes {
 
 impl Sizes {
     fn of(settings: &Settings) -> Option<Sizes> {
-        let words = settings.words.iter().flatten().map(|word| word.count_bytes() + 1);
+        let lists = [settings.concern_modules, settings.ignore_modules];
+        let words = settings.words.iter().chain(&lists).flatten().map(|word| word.count_bytes() + 1);
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
-            samples: settings.samples,
+            samples: settings.samples.checked_add(OTHERS)?,
             depth: settings.depth,
-            parcel_frames: settings.samples.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            parcel_frames: settings
+                .samples
+                .checked_add(chain::MOST)?
+                .checked_mul(settings.depth.min(USUAL_DEPTH))?
+                .max(settings.depth),
             words: words.sum(),
         })
     }
@@ -93,7 +105,9 @@ impl Sizes {
         plan.add::<u64>(self.samples.checked_mul(self.depth)?);
         plan.add::<u64>(self.depth);
         plan.add::<Answer>(1);
+        plan.add::<Tools>(1);
         plan.add::<Track>(SLOTS);
+        plan.add::<Clock>(2 * census::MOST);
         plan.add::<Module>(MODULES);
         plan.add::<u8>(MODULE_TEXT);
         plan.add::<Place>(PLACES);
@@ -151,8 +165,10 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let samples = mapping.fill(sizes.samples, || Sample::EMPTY)?;
     let pcs = mapping.carve(sizes.samples.checked_mul(sizes.depth)?)?;
     let frames = mapping.carve(sizes.depth)?;
+    let tools = mapping.place(Tools::new())?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
+    let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
     let monitor_modules = modules(mapping)?;
     let places = mapping.fill(PLACES, || Place::EMPTY)?;
     let names = (mapping.carve(NAMES)?, mapping.carve(NAMES_INDEX)?);
@@ -169,8 +185,10 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         samples,
         pcs,
         frames,
+        tools,
         answer,
         tracks,
+        clocks,
         monitor_modules,
         places,
         names,

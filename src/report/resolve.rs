@@ -59,6 +59,11 @@ impl Resolver {
         Resolver { named, copies, block: 0, redact_paths, searched: None }
     }
 
+    /// Only base names of paths are told.
+    pub fn redacts_paths(&self) -> bool {
+        self.redact_paths
+    }
+
     /// The frames of another block follow, whose strings go elsewhere.
     pub fn begin_block(&mut self) {
         self.block += 1;

@@ -1,5 +1,6 @@
 //! A late stretch and what is known of it: what becomes a block when it passes its limit.
 
+use super::account::Account;
 use super::cpu::Reading;
 use super::what::What;
 use crate::sys::clock::Ticks;
@@ -83,8 +84,12 @@ pub struct Case {
     pub cpu_first: Reading,
     /// The latest.
     pub cpu_last: Reading,
+    /// What its time went to, as far as was seen.
+    pub account: Account,
     /// Its first sample, a number in the pool.
     pub first_sample: Option<u32>,
+    /// Its first sample of another thread.
+    pub first_other: Option<u32>,
     /// Its last sample.
     pub last_sample: Option<u32>,
     /// Its samples.
@@ -97,6 +102,10 @@ pub struct Case {
     pub is_hang: bool,
     /// The writer has made its files; each further state writes them again.
     pub is_stored: bool,
+    /// What the filter has said, once it has been asked.
+    pub is_wanted: Option<bool>,
+    /// The block whose report it shares, 0 for none.
+    pub shares: u64,
 }
 
 impl Case {
@@ -119,16 +128,20 @@ impl Case {
         table: 0,
         wall_ns: 0,
         excused_ns: 0,
-        cpu_before: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_first: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_last: Reading { at: Ticks(0), cpu_ns: 0 },
+        cpu_before: Reading::NONE,
+        cpu_first: Reading::NONE,
+        cpu_last: Reading::NONE,
+        account: Account::NEW,
         first_sample: None,
+        first_other: None,
         last_sample: None,
         sample_count: 0,
         ticks: 0,
         stride: 1,
         is_hang: false,
         is_stored: false,
+        is_wanted: None,
+        shares: 0,
     };
 
     /// The moment of sample tick number `ticks + 1`, counted from the begin.

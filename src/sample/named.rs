@@ -59,7 +59,7 @@ impl<'a> Module<'a> {
         let (build_id, path) = rest.split_at_checked(usize::from(*id_length))?;
         let [device, inode, file_offset, is_whole] = *numbers.as_chunks().0 else { return None };
         let [device, inode, file_offset, is_whole] =
-            [device, inode, file_offset, is_whole].map(|bytes| u64::from_ne_bytes(bytes));
+            [device, inode, file_offset, is_whole].map(u64::from_ne_bytes);
         Some(Module { path, build_id, file: (device, inode), file_offset, is_whole: is_whole != 0 })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::activity::{self, Activity};
 use super::answer::Answer;
+use super::doing::Doing;
 use super::evidence::Sample;
 use super::modules::Modules;
 use super::named::Named;
@@ -20,7 +21,7 @@ use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
-use crate::unwind::walk::{MOST_SIGNALS, Stack, walk};
+use crate::unwind::walk::{MOST_SIGNALS, Stack, Walker};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
@@ -66,6 +67,8 @@ pub struct SubjectFiles {
     pub status: ProcFile,
     /// `syscall`, which not every process may read of itself.
     pub system_call: Option<ProcFile>,
+    /// `schedstat`, where the kernel has it.
+    pub schedule: Option<ProcFile>,
 }
 
 /// Since when a thread has not given up its processor of itself.
@@ -116,7 +119,37 @@ pub struct Sampler {
     modules: Modules,
     named: &'static Lock<Named>,
     frames: &'static mut [u64],
+    tools: &'static mut Tools,
+    /// The last sample, if it was of a waiting thread: its frames still stand in `frames`.
+    last_wait: Option<LastWait>,
     method: Method,
+}
+
+/// What unwinding needs and a stack is too small for.
+pub struct Tools {
+    walker: Walker,
+    memory: Cached<OwnMemory>,
+}
+
+impl Tools {
+    /// Of this process.
+    pub fn new() -> Tools {
+        Tools { walker: Walker::new(), memory: Cached::new(OwnMemory::new()) }
+    }
+}
+
+impl Default for Tools {
+    fn default() -> Tools {
+        Tools::new()
+    }
+}
+
+/// A waiting thread that was sampled. While its CPU clock stands it has not moved, and its stack is the same.
+struct LastWait {
+    tid: i32,
+    cpu_ns: u64,
+    at: Waiting,
+    sample: Sample,
 }
 
 impl Sampler {
@@ -126,9 +159,11 @@ impl Sampler {
         modules: ModuleTable<'static>,
         named: &'static Lock<Named>,
         frames: &'static mut [u64],
+        tools: &'static mut Tools,
         method: Method,
     ) -> Sampler {
-        Sampler { requests: Requests::new(answer), modules: Modules::new(modules), named, frames, method }
+        let (requests, modules) = (Requests::new(answer), Modules::new(modules));
+        Sampler { requests, modules, named, frames, tools, last_wait: None, method }
     }
 
     /// Watching begins: takes a signal, if one will be sent.
@@ -158,13 +193,20 @@ impl Sampler {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
         sample.is_listed = self.method != Method::Off;
-        if let Some(files) = subject.files {
-            let mut text = [0; 512];
-            let stat = files.stat.read(&mut text).ok().and_then(ThreadStat::parse);
-            if stat.is_some_and(|stat| stat.start_time != subject.start_time) {
+        if let Some(again) = self.same_wait(subject) {
+            let at = core::mem::replace(&mut sample, again).at;
+            sample.at = at;
+            return self.taken(subject, sample);
+        }
+        self.last_wait = None;
+        if let Some(stat) = stat(subject.files) {
+            if stat.start_time != subject.start_time {
                 return Taken::Over;
             }
-            sample.thread_state = stat.map_or(0, |stat| stat.state);
+            sample.thread_state = stat.state;
+        }
+        if let (Method::Off | Method::Signal, Some(files)) = (self.method, subject.files) {
+            (sample.doing, _) = activity::glimpse(files);
         }
         match (self.method, subject.files) {
             (Method::Off, _) => {}
@@ -174,6 +216,10 @@ impl Sampler {
             (Method::NoSignal, None) => {}
             (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
+        self.taken(subject, sample)
+    }
+
+    fn taken(&self, subject: &Subject, mut sample: Sample) -> Taken {
         if subject.stretch_word.load(Acquire) != subject.stretch {
             SAMPLES_LOST.add_one();
             return Taken::Over;
@@ -183,7 +229,7 @@ impl Sampler {
         Taken::Sample(sample)
     }
 
-    fn name_frames(&mut self, sample: &mut Sample) {
+    fn name_frames(&self, sample: &mut Sample) {
         let frames = self.frames.iter().copied().take(sample.frame_count as usize).enumerate();
         let frames = frames.map(|(number, pc)| (pc, sample.is_outer(number)));
         sample.table = namer::name(self.named, self.modules.table(), frames);
@@ -195,24 +241,38 @@ impl Sampler {
         namer::name(self.named, self.modules.table(), core::iter::once((address, false)))
     }
 
+    /// The last sample once more, if the thread has not run since.
+    fn same_wait(&self, subject: &Subject) -> Option<Sample> {
+        let last = self.last_wait.as_ref().filter(|last| last.tid == subject.tid)?;
+        let mut text = [0; 512];
+        let state = KernelState::parse(subject.files?.system_call.as_ref()?.read(&mut text).ok()?)?;
+        let is_same = state == KernelState::Waiting(last.at) && clock::thread_cpu(subject.tid) == Some(last.cpu_ns);
+        is_same.then_some(last.sample)
+    }
+
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
     fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, sample: &mut Sample) {
         for _ in 0..ATTEMPTS {
             match activity::observe(subject.tid, files) {
                 Activity::Waits { at, cpu_ns } => {
+                    sample.doing = Doing::waits(&at);
                     if self.read_waiting(subject, &at, cpu_ns, sample) {
                         return;
                     }
                 }
                 Activity::Runs { switches } => {
                     sample.thread_state = b'R';
+                    sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
                     if self.method != Method::Auto || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
                 }
-                Activity::WaitsUnseen | Activity::Unsettled | Activity::Gone => return,
+                Activity::WaitsUnseen => return sample.doing = Doing::WaitsUnseen,
+                // It was ready to run all the time.
+                Activity::Unsettled => return sample.doing = Doing::Running,
+                Activity::Gone => return,
             }
         }
     }
@@ -220,23 +280,26 @@ impl Sampler {
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
     /// read may be of two moments then.
     fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
-        let mut memory = Cached::new(OwnMemory::new());
         // It has waited like that since it was observed. Before, it may have done something else for a while.
         sample.at = Ticks::now();
         let registers = registers_of(at);
+        let Tools { walker, memory } = &mut *self.tools;
+        memory.forget();
         let mut stack = Stack::new(self.frames);
-        walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
         if self.modules.have_changed(&stack) {
             memory.forget();
-            walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+            walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
         }
-        let mut text = [0; 512];
-        let stat = subject.files.and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
+        let stat = stat(subject.files);
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
             return false;
         }
         sample.thread_state = stat.map_or(sample.thread_state, |stat| stat.state);
         keep(&stack, bc_sample_method::BC_SAMPLE_KERNEL_STATE, sample);
+        // One that led into a module that is not known yet is walked again.
+        let last = LastWait { tid: subject.tid, cpu_ns, at: *at, sample: *sample };
+        self.last_wait = (!stack.strayed).then_some(last);
         true
     }
 
@@ -312,13 +375,14 @@ impl Sampler {
         }
         sample.at = Ticks(answer.at);
         let registers = answer.registers();
-        let rest = Cached::new(OwnMemory::new());
-        let mut memory = AnsweredStack { answer, high: subject.stack.end, rest };
+        let Tools { walker, memory } = &mut *self.tools;
+        memory.forget();
+        let memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
         let mut stack = Stack::new(self.frames);
-        walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
         if self.modules.have_changed(&stack) {
             memory.rest.forget();
-            walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+            walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
         }
         keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
         true
@@ -332,12 +396,17 @@ impl Sampler {
     }
 }
 
-/// What the kernel tells of a waiting thread's registers: beside the two that it says by name, those of a system call's
-/// arguments. A function may keep something in them that its caller is found by.
+fn stat(files: Option<&SubjectFiles>) -> Option<ThreadStat> {
+    let mut text = [0; 512];
+    ThreadStat::parse(files?.stat.read(&mut text).ok()?)
+}
+
+/// What the kernel tells of a waiting thread's registers: pc, sp, and those that hold the arguments of its system call,
+/// in which a stub may keep its return address (`vfork`) or its caller's frame pointer.
 fn registers_of(at: &Waiting) -> Registers {
     let mut registers = Registers::new(at.pc, at.sp);
-    if let Some((_, arguments)) = at.call {
-        arch::ARGUMENTS.iter().zip(arguments).for_each(|(number, value)| registers.set(*number, value));
+    for (number, value) in at.call.iter().flat_map(|(_, arguments)| arch::ARGUMENTS.iter().zip(arguments)) {
+        registers.set(*number, *value);
     }
     registers
 }

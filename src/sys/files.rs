@@ -86,6 +86,18 @@ pub fn write_all(file: &Fd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Reads on; 0 at the end.
+pub fn read(file: &Fd, out: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: pointer and length are those of one slice, which is filled at most.
+        let count = check(unsafe { libc::read(file.number(), out.as_mut_ptr().cast(), out.len()) } as i64);
+        match count {
+            Err(Errno(libc::EINTR)) => {}
+            other => return other.map(|count| (count.max(0) as usize).min(out.len())),
+        }
+    }
+}
+
 /// Gives a file another name, in place of what had that name.
 pub fn rename(directory: &Fd, from: &CStr, to: &CStr) -> Result<(), Errno> {
     let directory = directory.number();
@@ -176,13 +188,13 @@ pub fn open_regular(path: &CStr) -> Result<(Fd, (u64, u64)), Errno> {
     check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into())?;
     // SAFETY: the structure holds integers only; it was zeroed and then filled.
     let raw = unsafe { raw.assume_init() };
-    #[allow(clippy::unnecessary_cast)] // Narrower on some targets.
-    let (mode, device, inode) = (raw.st_mode as u32, raw.st_dev as libc::dev_t, raw.st_ino as u64);
-    if mode & libc::S_IFMT as u32 != libc::S_IFREG as u32 {
-        return Err(Errno(libc::EINVAL));
-    }
+    // The fields' widths differ between platforms.
+    #[allow(clippy::unnecessary_cast)]
+    let is_regular = raw.st_mode as u32 & libc::S_IFMT as u32 == libc::S_IFREG as u32;
+    #[allow(clippy::unnecessary_cast)]
+    let (device, inode) = (raw.st_dev as libc::dev_t, raw.st_ino as u64);
     let device = (libc::major(device) as u64) << 32 | libc::minor(device) as u64 & 0xffff_ffff;
-    Ok((file, (device, inode)))
+    if is_regular { Ok((file, (device, inode))) } else { Err(Errno(libc::EINVAL)) }
 }
 
 /// Reads from this place on, and says how much there was.

@@ -11,6 +11,7 @@ use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
 use crate::sample::case::{Case, Phase};
+use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
@@ -49,6 +50,8 @@ pub struct Looks {
     pub sampler: Sampler,
     /// Measures process and machine, where wanted.
     pub meter: Option<Meter>,
+    /// Knows which threads are busy.
+    pub census: Census,
     /// Rung when a block has something to be written.
     pub writer: &'static Bell,
     /// See `Terms`.
@@ -141,7 +144,7 @@ impl Looks {
             }
             return;
         };
-        let reading = Reading { at: now, cpu_ns };
+        let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
     }
@@ -220,6 +223,7 @@ impl Looks {
         first: Reading,
     ) -> Option<usize> {
         self.sampler.new_stretch();
+        self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
             meter.tick(first.at);
@@ -231,6 +235,7 @@ impl Looks {
         case.cpu_before = before;
         case.cpu_first = first;
         case.cpu_last = first;
+        case.account.begin(from, self.track(number).scheduling(case.tid));
         self.evidence.lock().open_case(case)
     }
 
@@ -252,6 +257,7 @@ impl Looks {
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
         let table = self.name_callback(&what, seen.tag);
+        self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
         if case.phase == Phase::Excused {
@@ -271,6 +277,7 @@ impl Looks {
         let tells_hang = is_hang && !core::mem::replace(&mut case.is_hang, is_hang);
         case.due.hang |= tells_hang;
         if is_first {
+            slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(number);
         }
         if is_first || tells_hang {
@@ -326,6 +333,7 @@ impl Looks {
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         if let Taken::Sample(mut sample) = taken {
+            self.enter(number, case, sample.doing, sample.thread_state);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_sample(case, sample, frames);

@@ -2,6 +2,7 @@
 
 pub mod allowances;
 pub mod bell;
+pub mod buckets;
 pub mod endings;
 pub mod gaps;
 pub mod gate;
@@ -14,7 +15,10 @@ pub mod monitor;
 pub mod orders;
 pub mod pinging;
 pub mod probe;
+pub mod reasons;
 pub mod registry;
 pub mod slot;
+pub mod statistics;
+pub mod tally;
 pub mod token;
 pub mod track;
