@@ -81,11 +81,6 @@ fn size(encoding: u8) -> Option<u64> {
     }
 }
 
-/// Where the last function that has an entry begins, at or before `pc`.
-pub fn function_start(image: &Image, memory: &impl Memory, pc: u64) -> Option<u64> {
-    find(image.eh_frame_hdr, memory, pc).ok().map(|(start, _)| start)
-}
-
 /// The begin of the last function that begins at or before `pc` and the address of its FDE, from the sorted table.
 fn find(hdr: Span, memory: &impl Memory, pc: u64) -> Result<(u64, u64), Error> {
     if hdr.is_empty() {

@@ -20,7 +20,7 @@ use super::search;
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
 /// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
-const MOST_SIGNALS: usize = 8;
+pub const MOST_SIGNALS: usize = 8;
 /// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
 const OTHER_STACK: u64 = 1 << 20;
 
@@ -37,12 +37,22 @@ pub struct Stack<'o> {
     pub approximate: bool,
     /// Frames that were found and had no room, counted to a limit.
     pub frames_cut: u32,
+    /// The walk came to an address that is in no known module: garbage, or a library that the table lacks.
+    pub strayed: bool,
 }
 
 impl<'o> Stack<'o> {
     /// Room for a stack of `pcs.len()` frames.
     pub fn new(pcs: &'o mut [u64]) -> Stack<'o> {
-        Stack { pcs, count: 0, interrupted: ArrayVec::new_const(), truncated: true, approximate: false, frames_cut: 0 }
+        Stack {
+            pcs,
+            count: 0,
+            interrupted: ArrayVec::new_const(),
+            truncated: true,
+            approximate: false,
+            frames_cut: 0,
+            strayed: false,
+        }
     }
 
     /// The frames: the pc, then return addresses as they were found, but for pointer authentication.
@@ -54,6 +64,11 @@ impl<'o> Stack<'o> {
     /// Any other is a return address, and what is looked up is the address before it, which lies in the call.
     pub fn is_interrupted(&self, frame: usize) -> bool {
         self.interrupted.contains(&frame)
+    }
+
+    /// Which frames those are, in order.
+    pub fn interrupted(&self) -> &[usize] {
+        &self.interrupted
     }
 
     fn push(&mut self, pc: u64, interrupted: bool) {
@@ -146,6 +161,7 @@ impl<M: Memory> Steps<'_, '_, M> {
         let mut interrupted = true;
         let mut signals = 0;
         let mut rooted = false;
+        out.strayed = !self.is_code(registers.pc);
         loop {
             out.push(registers.pc, interrupted);
             if out.depth() >= DEEPEST {
@@ -180,6 +196,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             }
             // Behind a call there is code, unless what was taken for a return address isn't one.
             if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
+                out.strayed = true;
                 break;
             }
             interrupted = signal;
