@@ -4,15 +4,16 @@
 
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, refresh};
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools, refresh};
 use blockcanary::sys::clock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
 use blockcanary::unwind::cache::Cached;
 use blockcanary::unwind::elf::Span;
+use blockcanary::unwind::memory::Copied;
 use blockcanary::unwind::modules::{Module, ModuleTable};
 use blockcanary::unwind::registers::Registers;
-use blockcanary::unwind::walk::{Stack, walk};
+use blockcanary::unwind::walk::{Stack, Walker, walk};
 use std::ffi::CString;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read};
@@ -74,6 +75,9 @@ fn modules() -> ModuleTable<'static> {
     table
 }
 
+/// A name and what is measured.
+type Candidate<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
 fn keep<T>(value: T) {
     let _ = black_box(value);
 }
@@ -90,9 +94,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
-
-/// What is measured, and its name.
-type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
 
 fn main() {
     let waiter = waiter();
@@ -119,8 +120,11 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler = Sampler::new(answer, modules(), leak(0, 128), Method::NoSignal);
-    let (table, frames) = (modules(), leak(0, 128));
+    let mut sampler =
+        Sampler::new(answer, modules(), leak(0, 128), Box::leak(Box::new(Tools::new())), Method::NoSignal);
+    let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
+    let mut walker = Walker::new();
+    let mut copy = [0; 4096];
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
     let start_time = {
         let text = stat.read(&mut text).expect("stat");
@@ -157,6 +161,16 @@ fn main() {
                 let mut stack = Stack::new(frames);
                 let memory = Cached::new(OwnMemory::new());
                 walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
+                assert!(stack.pcs().len() > DEPTH as usize);
+            }),
+        ),
+        (
+            "  the walk by remembered rules, of a copy",
+            Box::new(|| {
+                let mut stack = Stack::new(more_frames);
+                let length = OwnMemory::new().copy(waiting.sp, &mut copy);
+                let memory = Copied { base: waiting.sp, bytes: &copy[..length], rest: OwnMemory::new() };
+                walker.walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
                 assert!(stack.pcs().len() > DEPTH as usize);
             }),
         ),

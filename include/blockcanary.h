@@ -462,6 +462,11 @@ typedef struct bc_block {
 typedef void (*bc_block_listener)(const struct bc_block *block, void *user_data);
 
 /**
+ * Says whether a block is wanted.
+ */
+typedef bool (*bc_block_filter)(const struct bc_block *block, void *user_data);
+
+/**
  * What `bc_install` is told. Clear it with `bc_config_init`: 0 and NULL mean the default everywhere.
  *
  * A value out of its range, or a field whose feature this version lacks set to something else than its default, makes
@@ -705,7 +710,12 @@ typedef void (*bc_log_handler)(bc_log_level level, const char *message, void *us
 typedef int (*bc_looper_callback)(int fd, int events, void *data);
 
 /**
- * What a loop's dispatches took.
+ * What a loop's dispatches took, from `bc_loop_stats_get` and `bc_loop_stats_take`.
+ *
+ * Dispatches are what `bc_dispatch_begin` and `bc_dispatch_end` enclose, a looper's callbacks, the time from one poll to
+ * the next, and the gap between two beats. Each counts when it ends, by its own time from begin to end, nested ones too,
+ * less what the loop waited in polls meanwhile. One that was cut by a pause or a stop, or was nested more than 32 deep,
+ * counts in `dispatches` only.
  */
 typedef struct bc_loop_stats {
   /**
@@ -733,11 +743,12 @@ typedef struct bc_loop_stats {
    */
   uint64_t missed_frames;
   /**
-   * Time spent in outermost dispatches. Nanoseconds.
+   * Time spent in outermost dispatches that have ended, less waiting, and without gaps between beats, of which nobody
+   * knows how much was work. Nanoseconds.
    */
   uint64_t busy_ns;
   /**
-   * Time watched. Nanoseconds.
+   * Time watched, without pauses and stops. Nanoseconds.
    */
   uint64_t observed_ns;
   /**
@@ -745,7 +756,7 @@ typedef struct bc_loop_stats {
    */
   uint64_t max_ns;
   /**
-   * Half of the dispatches took no longer. Nanoseconds.
+   * Half of the dispatches took no longer. From the histogram, so within 6 %. Nanoseconds.
    */
   uint64_t p50_ns;
   /**
@@ -757,15 +768,13 @@ typedef struct bc_loop_stats {
    */
   uint64_t p99_ns;
   /**
-   * Dispatches by duration, log-scaled.
+   * Dispatches by duration. Bucket 0 counts those below 256 ns. Above, each power of two has seven buckets: bucket
+   * 1 + 7 q + r, for r from 0 to 6, begins at 256 ns times 2^q times 8, 9, 10, 11, 12, 13.5 or 15 eighths and ends where
+   * the next one begins; the last, 255, begins at 6.1 hours and has no end. The harmonic mean of a bucket's two ends is
+   * at most 5.9 % from any duration in it.
    */
   uint64_t histogram[BC_HISTOGRAM_BUCKETS];
 } bc_loop_stats;
-
-/**
- * Says whether a block is wanted.
- */
-typedef bool (*bc_block_filter)(const struct bc_block *block, void *user_data);
 
 /**
  * Takes the path of a stored report; `false` ends the visit.
@@ -782,8 +791,9 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Sets the listener for blocks, in the place of the one before; NULL: none. When this returns, the one before is not
- * running (unless this is called from it) and will not run again. `bc_uninstall` resets it.
+ * Sets the listener for blocks, in the place of the one that was set before; NULL: none. Those that `bc_add_listener`
+ * has added stay, and are told after it. When this returns, the one before is not running (unless this is called from
+ * it) and will not run again. `bc_uninstall` resets it.
  *
  * For each block the listener gets at most one BC_BLOCK_ONGOING, at most one BC_BLOCK_HANG and exactly one
  * BC_BLOCK_ENDED, in this order. It runs on a thread that does nothing else, one at a time.
@@ -794,6 +804,49 @@ extern "C" {
  * Async-signal-safe: no.
  */
 bc_status bc_set_listener(bc_block_listener listener, void *user_data);
+
+/**
+ * Adds a listener beside the one that is set; it is told what that one is, after those that were added before it, on the
+ * same thread. Added again with the same `user_data`, it is still told once. `bc_uninstall` removes it.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL), BC_ERROR_LIMIT_REACHED (eight are there), BC_ERROR_INVALID_STATE (not
+ * installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_add_listener(bc_block_listener listener,
+                          void *user_data);
+
+/**
+ * Removes the listener that was added, or set, with this `user_data`. When this returns, it is not running (unless this
+ * is called from it) and will not run again.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL, or it is not there), BC_ERROR_INVALID_STATE (not installed),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is the caller's again. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_remove_listener(bc_block_listener listener, void *user_data);
+
+/**
+ * Sets the filter, in the place of the one before; NULL: every block is wanted. It is asked once for each block, when
+ * that passes its limit or when it is first told of, before anything of it is on disk. `false`: the block is neither
+ * stored nor delivered, and is counted in `blocks_filtered` at its end. When this returns, the filter before is not
+ * running (unless this is called from it) and will not run again. `bc_uninstall` resets it.
+ *
+ * The filter runs on the library's `bc-writer` thread. While it does not return, nothing is stored or delivered; watching
+ * goes on, and blocks for which there is no room any more are counted in `blocks_dropped`. What may be called from it is
+ * what may be called from a listener.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_set_filter(bc_block_filter filter,
+                        void *user_data);
 
 /**
  * Clears exactly `struct_size` bytes of `config` and sets its `struct_size`: every field then means its default. Pass
@@ -1072,6 +1125,32 @@ bc_status bc_allow_begin(struct bc_loop *loop,
  * Async-signal-safe: no.
  */
 bc_status bc_allow_end(struct bc_loop *loop);
+
+/**
+ * Reads what a loop's dispatches took since it was watched or since `bc_loop_stats_take`, while they go on. The caller
+ * sets `stats->struct_size`; at most so many bytes are written, and none unless BC_OK. `bc_loop_stats` says what counts.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL or stale, `stats` is NULL, or a size below the first
+ * version's), BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: counts and nanoseconds. Ownership: the caller's memory. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_loop_stats_get(struct bc_loop *loop,
+                            struct bc_loop_stats *stats);
+
+/**
+ * The same, and begins anew. Each dispatch is told by exactly one take, also if it ends at the same time; its `max_ns` is
+ * then as exact as its bucket.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL or stale, `stats` is NULL, or a size below the first
+ * version's), BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: counts and nanoseconds. Ownership: the caller's memory. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_loop_stats_take(struct bc_loop *loop,
+                             struct bc_loop_stats *stats);
 
 /**
  * The library's version, for example "0.1.0".

@@ -57,7 +57,12 @@ pub struct bc_health {
     pub system_cpu_available: bool,
 }
 
-/// What a loop's dispatches took.
+/// What a loop's dispatches took, from `bc_loop_stats_get` and `bc_loop_stats_take`.
+///
+/// Dispatches are what `bc_dispatch_begin` and `bc_dispatch_end` enclose, a looper's callbacks, the time from one poll to
+/// the next, and the gap between two beats. Each counts when it ends, by its own time from begin to end, nested ones too,
+/// less what the loop waited in polls meanwhile. One that was cut by a pause or a stop, or was nested more than 32 deep,
+/// counts in `dispatches` only.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct bc_loop_stats {
@@ -73,18 +78,22 @@ pub struct bc_loop_stats {
     pub frozen_count: u64,
     /// Frames missed, of a loop of frame callbacks.
     pub missed_frames: u64,
-    /// Time spent in outermost dispatches. Nanoseconds.
+    /// Time spent in outermost dispatches that have ended, less waiting, and without gaps between beats, of which nobody
+    /// knows how much was work. Nanoseconds.
     pub busy_ns: u64,
-    /// Time watched. Nanoseconds.
+    /// Time watched, without pauses and stops. Nanoseconds.
     pub observed_ns: u64,
     /// The longest dispatch. Nanoseconds.
     pub max_ns: u64,
-    /// Half of the dispatches took no longer. Nanoseconds.
+    /// Half of the dispatches took no longer. From the histogram, so within 6 %. Nanoseconds.
     pub p50_ns: u64,
     /// Nine of ten dispatches took no longer. Nanoseconds.
     pub p90_ns: u64,
     /// 99 of 100 dispatches took no longer. Nanoseconds.
     pub p99_ns: u64,
-    /// Dispatches by duration, log-scaled.
+    /// Dispatches by duration. Bucket 0 counts those below 256 ns. Above, each power of two has seven buckets: bucket
+    /// 1 + 7 q + r, for r from 0 to 6, begins at 256 ns times 2^q times 8, 9, 10, 11, 12, 13.5 or 15 eighths and ends where
+    /// the next one begins; the last, 255, begins at 6.1 hours and has no end. The harmonic mean of a bucket's two ends is
+    /// at most 5.9 % from any duration in it.
     pub histogram: [u64; BC_HISTOGRAM_BUCKETS],
 }

@@ -9,9 +9,10 @@ use crate::report::store::Space;
 use crate::sample::answer::Answer;
 use crate::sample::case::Case;
 use crate::sample::census::{self, Clock};
-use crate::sample::cpu::CpuTick;
 use crate::sample::chain;
+use crate::sample::cpu::CpuTick;
 use crate::sample::evidence::{OTHERS, Sample};
+use crate::sample::sampler::Tools;
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
 use crate::unwind::modules::{Module, ModuleTable};
@@ -41,6 +42,8 @@ pub struct Parts {
     pub pcs: &'static mut [u64],
     /// Frames of the sample that is being taken.
     pub frames: &'static mut [u64],
+    /// What unwinding them needs.
+    pub tools: &'static mut Tools,
     /// Where a thread answers.
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
@@ -71,13 +74,18 @@ struct Sizes {
 
 impl Sizes {
     fn of(settings: &Settings) -> Option<Sizes> {
-        let words = settings.words.iter().flatten().map(|word| word.count_bytes() + 1);
+        let lists = [settings.concern_modules, settings.ignore_modules];
+        let words = settings.words.iter().chain(&lists).flatten().map(|word| word.count_bytes() + 1);
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
             samples: settings.samples.checked_add(OTHERS)?,
             depth: settings.depth,
-            parcel_frames: settings.samples.checked_add(chain::MOST)?.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            parcel_frames: settings
+                .samples
+                .checked_add(chain::MOST)?
+                .checked_mul(settings.depth.min(USUAL_DEPTH))?
+                .max(settings.depth),
             words: words.sum(),
         })
     }
@@ -89,6 +97,7 @@ impl Sizes {
         plan.add::<u64>(self.samples.checked_mul(self.depth)?);
         plan.add::<u64>(self.depth);
         plan.add::<Answer>(1);
+        plan.add::<Tools>(1);
         plan.add::<Track>(SLOTS);
         plan.add::<Clock>(2 * census::MOST);
         for _ in 0..2 {
@@ -147,6 +156,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let samples = mapping.fill(sizes.samples, || Sample::EMPTY)?;
     let pcs = mapping.carve(sizes.samples.checked_mul(sizes.depth)?)?;
     let frames = mapping.carve(sizes.depth)?;
+    let tools = mapping.place(Tools::new())?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
     let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
@@ -165,6 +175,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         samples,
         pcs,
         frames,
+        tools,
         answer,
         tracks,
         clocks,

@@ -70,7 +70,7 @@ unsafe extern "C" fn on_ping(fd: c_int, _events: c_int, data: *mut c_void) -> c_
 
 /// The loop has been given up.
 fn release(slot: &Slot) {
-    let fd = slot.probe.fd.swap(-1, AcqRel);
+    let fd = slot.probe.end();
     let looper = ptr::with_exposed_provenance_mut::<ALooper>(slot.looper.swap(0, AcqRel));
     if fd >= 0 && !looper.is_null() {
         // SAFETY: the looper was acquired with the descriptor, which goes with it.

@@ -4,6 +4,8 @@
 use super::block::{Block, CpuTick, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
 use super::hot::HotStacks;
+use super::merge;
+use super::module_list::ModuleList;
 use super::resolve::{Resolver, unknown};
 use super::sink::{Memory, Sink};
 use super::text_space::TextSpace;
@@ -11,13 +13,16 @@ use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
 use crate::sample::cause::{Cause, Facts, judge};
-use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::chain;
+use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::evidence::{Evidence, OtherThread, Sample};
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
 use core::ptr;
+
+/// Room for a path.
+const PATH: usize = super::place::PATH_SIZE + 128;
 
 /// See above. Its pointers lead into its own memory.
 pub struct Parcel {
@@ -32,9 +37,12 @@ pub struct Parcel {
     /// Why.
     pub cause: Cause,
     what: *const c_char,
+    /// Later blocks that share the report, this one among them if it does.
+    pub repeats: Repeats,
+    /// The report's path and a NUL, nothing while there is no report.
+    path: [u8; PATH],
+    has_path: bool,
     detail: *const c_char,
-    path: *const c_char,
-    report_path: *const c_char,
     /// Those of other threads, then the block's own.
     samples: &'static mut [bc_sample],
     sample_count: usize,
@@ -66,9 +74,10 @@ impl Parcel {
             progress: None,
             cause: Cause::UNKNOWN,
             what: ptr::null(),
+            repeats: Repeats::default(),
+            path: [0; PATH],
+            has_path: false,
             detail: ptr::null(),
-            path: ptr::null(),
-            report_path: ptr::null(),
             samples,
             sample_count: 0,
             others: [None; chain::MOST],
@@ -98,7 +107,8 @@ impl Parcel {
         self.text.clear();
         // First, so that no length of symbols takes their room.
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
-        (self.detail, self.path, self.report_path) = (ptr::null(), ptr::null(), ptr::null());
+        (self.repeats, self.has_path) = (Repeats::default(), false);
+        self.detail = ptr::null();
         self.copy_others(evidence, case);
         let room = self.frames.len().saturating_sub(self.frame_count);
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
@@ -209,14 +219,21 @@ impl Parcel {
         unsafe { Samples::new(self.own_samples()) }
     }
 
-    /// Where the report will be, if it is stored.
-    pub fn set_path(&mut self, path: &[u8]) {
-        self.path = self.text.put(path);
+    /// What leads the report, named as in `merge::stack`.
+    pub fn leading_stack(&self, concern: &ModuleList) -> Option<u64> {
+        let samples = self.view();
+        let leader = concern.leader(samples, &HotStacks::of(samples))?;
+        samples.get(leader).map(|sample| merge::stack(sample.frames))
     }
 
-    /// It has been stored there.
-    pub fn is_stored(&mut self) {
-        self.report_path = self.path;
+    /// The report is at the path that `write` writes with a NUL behind it.
+    pub fn set_path<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) {
+        self.has_path = write(&mut self.path).is_ok();
+    }
+
+    /// Where the report is, if there is one.
+    pub fn path(&self) -> Option<&[u8]> {
+        self.has_path.then(|| name(&self.path))
     }
 
     /// For the text and JSON forms.
@@ -241,7 +258,7 @@ impl Parcel {
             cpu_uncertainty_ns: self.cpu.uncertainty_ns,
             threshold_ns: self.case.limit_ns,
             run_queue_wait_ns: self.cause.queue_wait_ns,
-            repeats: Repeats::default(),
+            repeats: self.repeats,
             progress: self.progress,
             samples: self.view(),
             cpu: self.ticks.get(..self.tick_count).unwrap_or(&[]),
@@ -262,7 +279,7 @@ impl Parcel {
             state: self.state,
             cause: self.cause.kind,
             tid: self.case.tid,
-            repeats: 0,
+            repeats: self.repeats.count,
             tag: self.case.tag,
             start_unix_ms: self.case.start_unix_ms,
             start_ns: self.case.from.0,
@@ -272,7 +289,7 @@ impl Parcel {
             loop_name: self.case.loop_name.as_ptr().cast(),
             what: self.what,
             cause_detail: self.detail,
-            report_path: self.report_path,
+            report_path: if self.has_path { self.path.as_ptr().cast() } else { ptr::null() },
             sample_count: self.sample_count,
             sample_size: size_of::<bc_sample>(),
             frame_size: size_of::<bc_frame>(),

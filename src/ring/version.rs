@@ -29,11 +29,24 @@ impl Version {
     /// Writes words; by the one writer only, and not inside another write. `words` is told the version that they will have.
     #[inline(always)]
     pub fn write(&self, words: impl FnOnce(usize)) {
+        let version = self.begin();
+        words(version);
+        self.end(version);
+    }
+
+    /// Begins a write; answers the version that the words will have.
+    #[inline(always)]
+    pub fn begin(&self) -> usize {
         let version = self.0.load(Relaxed);
         self.0.store(version.wrapping_add(1), Relaxed);
         fence(Release);
-        words(version.wrapping_add(2));
-        self.0.store(version.wrapping_add(2), Release);
+        version.wrapping_add(2)
+    }
+
+    /// Ends the write that `begin` has begun and given this version.
+    #[inline(always)]
+    pub fn end(&self, version: usize) {
+        self.0.store(version, Release);
     }
 
     /// Reads words and the version they are of; `None` while a write is under way or came in between.

@@ -1,6 +1,7 @@
 //! Clocks. Durations come from CLOCK_MONOTONIC alone: it stops in suspend and nobody can set it.
 #![allow(unsafe_code)]
 
+use super::vdso;
 use libc::{clockid_t, timespec};
 
 /// A moment, in nanoseconds of CLOCK_MONOTONIC. 0 is no moment.
@@ -11,9 +12,9 @@ pub struct Ticks(pub u64);
 
 impl Ticks {
     /// Now.
-    #[inline]
+    #[inline(always)]
     pub fn now() -> Ticks {
-        Ticks(read(libc::CLOCK_MONOTONIC).unwrap_or(0))
+        Ticks(nanoseconds(&vdso::monotonic()))
     }
 
     /// Nanoseconds from `earlier` to this moment; 0 where that is not earlier.
@@ -73,7 +74,12 @@ fn read(id: clockid_t) -> Option<u64> {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(id, &mut time) };
-    (result == 0).then(|| (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+    (result == 0).then(|| nanoseconds(&time))
+}
+
+#[inline]
+fn nanoseconds(time: &timespec) -> u64 {
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
 #[cfg(test)]

@@ -29,3 +29,4 @@ pub mod process;
 pub mod procfs;
 pub mod signal;
 pub mod thread;
+pub mod vdso;

@@ -26,15 +26,16 @@ pub fn unpark() -> bool {
     PARKED.swap(0, AcqRel) == 1
 }
 
-/// Has nobody rung since `park`?
+/// Has nobody rung since `park`? By a mark, or by the monitor, whose own stores it sees.
+#[inline(always)]
 pub fn is_parked() -> bool {
-    PARKED.load(Acquire) == 1
+    PARKED.load(Relaxed) == 1
 }
 
 /// What a mark does after it has opened a stretch.
 #[inline(always)]
 pub fn notice() {
-    if PARKED.load(Relaxed) != 0 {
+    if is_parked() {
         ring_once();
     }
 }

@@ -59,6 +59,7 @@ impl Looks {
             self.evidence.lock().open_case(case)
         });
         let Some(case_number) = case else {
+            slot.blocks.fetch_add(1, Relaxed);
             BLOCKS_SEEN.add_one();
             BLOCKS_DROPPED.add_one();
             return;
@@ -77,6 +78,7 @@ impl Looks {
         case.cpu_last = last;
         (case.what, case.tag) = (end.what, end.tag);
         if is_first {
+            slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(case_number);
         }
         drop(evidence);

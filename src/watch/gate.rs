@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 /// `opened` while the gate is closed: a moment after all others, so nothing has lasted since.
 const CLOSED: u64 = u64::MAX;
 
+/// In `counted`, while the gate is open.
+const IS_OPEN: u64 = 1 << 63;
+
 /// The gate of the process.
 pub struct Gate {
     /// When it was opened last, or CLOSED.
@@ -19,6 +22,9 @@ pub struct Gate {
     opened_before: AtomicU64,
     /// How often it was closed.
     closings: AtomicU64,
+    /// For how long it has been open, ns. While it is open: IS_OPEN, and what has to be added to a moment to get that, so
+    /// that one word answers.
+    counted: AtomicU64,
 }
 
 /// The one gate.
@@ -27,6 +33,7 @@ pub static GATE: Gate = Gate {
     closed_at: AtomicU64::new(0),
     opened_before: AtomicU64::new(CLOSED),
     closings: AtomicU64::new(0),
+    counted: AtomicU64::new(0),
 };
 
 /// The last time the gate was open, while it is closed.
@@ -41,7 +48,10 @@ pub struct LastOpen {
 impl Gate {
     /// Time counts from now on. Nothing, if it does already.
     pub fn open(&self, now: Ticks) {
-        let _ = self.opened.compare_exchange(CLOSED, now.0, AcqRel, Relaxed);
+        if self.opened.compare_exchange(CLOSED, now.0, AcqRel, Relaxed).is_ok() {
+            let counted_ns = self.counted.load(Relaxed);
+            self.counted.store(counted_ns.wrapping_sub(now.0) | IS_OPEN, Release);
+        }
     }
 
     /// Time counts no more. Nothing, if it does not already.
@@ -51,6 +61,7 @@ impl Gate {
             self.opened_before.store(opened, Relaxed);
             self.closed_at.store(now.0, Relaxed);
             self.closings.fetch_add(1, Relaxed);
+            self.counted.store(self.counted_until(now), Relaxed);
             self.opened.store(CLOSED, Release);
         }
     }
@@ -69,6 +80,21 @@ impl Gate {
     /// How often it was closed: a look that finds another number than the last one has something to close.
     pub fn closings(&self) -> u64 {
         self.closings.load(Acquire)
+    }
+
+    /// For how long it has been open altogether, ns.
+    pub fn counted_ns(&self) -> u64 {
+        let counted = self.counted.load(Acquire);
+        // Not before the word is read: a moment before the opening that it speaks of would be none of its.
+        Gate::counted(counted, Ticks::now())
+    }
+
+    fn counted_until(&self, now: Ticks) -> u64 {
+        Gate::counted(self.counted.load(Relaxed), now)
+    }
+
+    fn counted(counted: u64, now: Ticks) -> u64 {
+        if counted & IS_OPEN == 0 { counted } else { counted.wrapping_add(now.0) & !IS_OPEN }
     }
 
     /// The time before it was closed; `None` while it is open.
@@ -107,7 +133,22 @@ mod tests {
             closed_at: AtomicU64::new(0),
             opened_before: AtomicU64::new(CLOSED),
             closings: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
         }
+    }
+
+    #[test]
+    fn the_time_it_was_open() {
+        let gate = gate();
+        let t = Ticks;
+        assert_eq!(gate.counted_until(t(9)), 0);
+        gate.open(t(10));
+        assert_eq!(gate.counted_until(t(10)), 0);
+        assert_eq!(gate.counted_until(t(15)), 5);
+        gate.close(t(40));
+        assert_eq!(gate.counted_until(t(90)), 30);
+        gate.open(t(100));
+        assert_eq!(gate.counted_until(t(101)), 31);
     }
 
     #[test]

@@ -276,6 +276,7 @@ impl Looks {
         let tells_hang = is_hang && !core::mem::replace(&mut case.is_hang, is_hang);
         case.due.hang |= tells_hang;
         if is_first {
+            slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(number);
         }
         if is_first || tells_hang {

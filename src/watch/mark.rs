@@ -29,12 +29,37 @@ fn misused() {
 }
 
 /// A dispatch begins. `what` is null or a text that stays valid until the matching end has returned.
+///
+/// Here and in `end` whatever is rare is the last thing that is called, if at all: nothing has to be kept across it.
 #[inline(always)]
 pub fn begin(raw: usize, what: *const c_char, tag: u64) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
+    if late_stretch(slot, now, GATE.opened()).is_some() {
+        return begin_slowly(slot, now, what, tag);
+    }
+    begin_quickly(slot, now, what, tag);
+}
+
+#[inline(always)]
+fn begin_quickly(slot: &Slot, now: Ticks, what: *const c_char, tag: u64) {
+    let is_named = slot.marks.begin(now, slot.limit_ns.load(Relaxed), what, tag);
+    if !is_named || bell::is_parked() {
+        begun(is_named);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_slowly(slot: &Slot, now: Ticks, what: *const c_char, tag: u64) {
     close_stretch(slot, now);
-    if !slot.marks.begin(now, slot.limit_ns.load(Relaxed), what, tag) {
+    begin_quickly(slot, now, what, tag);
+}
+
+#[cold]
+#[inline(never)]
+fn begun(is_named: bool) {
+    if !is_named {
         misused();
     }
     bell::notice();
@@ -45,13 +70,29 @@ pub fn begin(raw: usize, what: *const c_char, tag: u64) {
 pub fn end(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    close_stretch(slot, now);
+    let opened = GATE.opened();
+    if late_stretch(slot, now, opened).is_some() || slot.marks.is_allowed() {
+        return end_slowly(slot, now);
+    }
+    end_quickly(slot, now, opened);
+}
+
+#[inline(always)]
+fn end_quickly(slot: &Slot, now: Ticks, opened: Ticks) {
+    match slot.marks.end(now, opened, slot.limit_ns.load(Relaxed)) {
+        Some(ns) => slot.marks.tally().look_at(ns),
+        None => misused(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_slowly(slot: &Slot, now: Ticks) {
+    let opened = close_stretch(slot, now);
     if slot.marks.is_allowed() {
         end_allowances_of_dispatch(slot, now);
     }
-    if !slot.marks.end(now, slot.limit_ns.load(Relaxed)) {
-        misused();
-    }
+    end_quickly(slot, now, opened);
 }
 
 /// The loop beats: from the first beat on, the time from beat to beat is a stretch.
@@ -59,8 +100,8 @@ pub fn end(raw: usize) {
 pub fn beat(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    close_stretch(slot, now);
-    slot.marks.beat(now, slot.limit_ns.load(Relaxed));
+    let opened = close_stretch(slot, now);
+    slot.marks.beat(now, opened, slot.limit_ns.load(Relaxed));
     bell::notice();
 }
 
@@ -68,11 +109,11 @@ pub fn beat(raw: usize) {
 pub fn idle(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    close_stretch(slot, now);
+    let opened = close_stretch(slot, now);
     if slot.marks.is_allowed() {
         end_allowances_above(slot, now, 0);
     }
-    slot.marks.idle(now, slot.limit_ns.load(Relaxed));
+    slot.marks.idle(now, opened, slot.limit_ns.load(Relaxed));
 }
 
 /// Why an allowance was not opened or ended.
@@ -156,8 +197,8 @@ fn close_allowed_stretch(slot: &Slot, now: Ticks) {
 #[inline]
 pub fn poll_begins(slot: &Slot) {
     let now = Ticks::now();
-    close_stretch(slot, now);
-    slot.marks.poll_begins(now);
+    let opened = close_stretch(slot, now);
+    slot.marks.poll_begins(now, opened);
 }
 
 /// A poll has returned `result`; `from_callback`: straight from a callback, whose end then is the begin of this stretch.
@@ -182,8 +223,8 @@ pub fn callback_begins(slot: &Slot, address: u64) -> Outer {
 #[inline]
 pub fn callback_ends(slot: &Slot, outer: Outer) {
     let now = Ticks::now();
-    close_stretch(slot, now);
-    slot.marks.callback_ends(now, slot.limit_ns.load(Relaxed), outer);
+    let opened = close_stretch(slot, now);
+    slot.marks.callback_ends(now, opened, slot.limit_ns.load(Relaxed), outer);
 }
 
 /// The loop is given up by its own thread.
@@ -193,17 +234,24 @@ pub fn close_all(slot: &Slot, now: Ticks) {
     slot.marks.close_all(now);
 }
 
-/// Ends the open stretch, if there is one: a late one is posted.
+/// Ends the open stretch, if there is one: a late one is posted. Answers when time began to count.
+#[inline(always)]
+fn close_stretch(slot: &Slot, now: Ticks) -> Ticks {
+    let opened = GATE.opened();
+    if let Some((at, limit_ns)) = late_stretch(slot, now, opened) {
+        perhaps_late(slot, at, now, limit_ns);
+    }
+    opened
+}
+
+/// Begin and limit of the open stretch, if it looks as if it were late.
 ///
 /// A closed gate has opened after all moments, so the difference wraps to a large one and the slow path finds out.
 #[inline(always)]
-fn close_stretch(slot: &Slot, now: Ticks) {
-    if let Some((at, limit_ns)) = slot.marks.open_stretch() {
-        let from = at.max(GATE.opened());
-        if now.0.wrapping_sub(from.0) > limit_ns {
-            perhaps_late(slot, at, now, limit_ns);
-        }
-    }
+fn late_stretch(slot: &Slot, now: Ticks, opened: Ticks) -> Option<(Ticks, u64)> {
+    let (at, limit_ns) = slot.marks.open_stretch()?;
+    let from = at.max(opened);
+    (now.0.wrapping_sub(from.0) > limit_ns).then_some((at, limit_ns))
 }
 
 /// The slow path, once a block: the thread has just lost more than its limit, a microsecond more does not count.
@@ -232,6 +280,7 @@ fn perhaps_late(slot: &Slot, at: Ticks, now: Ticks, limit_ns: u64) {
     });
     if !posted {
         // The monitor has not come by for as many blocks as there are places: what cannot be kept is counted.
+        slot.blocks.fetch_add(1, Relaxed);
         crate::sys::counters::BLOCKS_SEEN.add_one();
         crate::sys::counters::BLOCKS_DROPPED.add_one();
     }

@@ -1,6 +1,7 @@
 //! The words that a loop's marks write.
 
 use super::allowances::Allowances;
+use super::tally::{Begin, Counts, Tally};
 use crate::ring::version::Version;
 use crate::sys::clock::Ticks;
 use core::ffi::c_char;
@@ -10,21 +11,26 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 /// Dispatches whose names are kept; deeper ones are counted only.
 pub const NAMED_DEPTH: usize = 16;
 
+/// Dispatches whose durations are known; deeper ones are counted without.
+const TIMED_DEPTH: usize = 32;
+
 /// The loop waits in a poll.
 const WAITING: u32 = 1 << 31;
-/// A poll has returned and the next one has not begun: that time is a dispatch of its own, below all callbacks.
-const BETWEEN: u32 = 1 << 30;
-/// The loop beats: the time from beat to beat is a stretch.
-const BEATING: u32 = 1 << 29;
 /// An allowance is open: the stretch is the allowance's, and marks inside do not restart it.
-const ALLOWED: u32 = 1 << 28;
+const ALLOWED: u32 = 1 << 30;
+/// A poll has returned and the next one has not begun: that time is a dispatch of its own, below all callbacks.
+const BETWEEN: u32 = 1 << 29;
+/// The loop beats: the time from beat to beat is a stretch.
+const BEATING: u32 = 1 << 28;
 /// The rest is the number of open dispatches.
-const DEPTH: u32 = ALLOWED - 1;
+const DEPTH: u32 = BEATING - 1;
 /// What makes a loop busy, unless it waits.
 const BUSY: u32 = BETWEEN | BEATING | DEPTH;
 
-/// What a dispatch is called.
-struct Name {
+/// An open dispatch.
+#[repr(C)]
+struct Dispatch {
+    begin: Begin,
     /// The caller's text, or one of the two in `sample::what`.
     what: AtomicPtr<c_char>,
     tag: AtomicU64,
@@ -32,6 +38,9 @@ struct Name {
 
 /// Written by the loop's own thread only, inside `version`; read by the monitor, and by the signal handler on the loop's
 /// own thread. All relaxed: `version` orders them.
+///
+/// The order is by use: a pair of marks touches the first words of this and of the tally, and one dispatch.
+#[repr(C)]
 pub struct Marks {
     version: Version,
     /// Names the stretch: the version that the words had when it began.
@@ -44,11 +53,14 @@ pub struct Marks {
     state: AtomicU32,
     /// The depth at which BETWEEN was set: dispatches above it are inside, those below are outside.
     between_depth: AtomicU32,
-    between_tag: AtomicU64,
-    names: [Name; NAMED_DEPTH],
-    allowances: Allowances,
     /// When WAITING was set.
     waits_since: AtomicU64,
+    between_tag: AtomicU64,
+    between_begin: Begin,
+    beat: Begin,
+    dispatches: [Dispatch; TIMED_DEPTH],
+    tally: Tally,
+    allowances: Allowances,
 }
 
 /// What the words say at a moment.
@@ -88,10 +100,15 @@ impl Marks {
             limit_ns: AtomicU64::new(0),
             state: AtomicU32::new(0),
             between_depth: AtomicU32::new(0),
-            between_tag: AtomicU64::new(0),
-            names: [const { Name { what: AtomicPtr::new(ptr::null_mut()), tag: AtomicU64::new(0) } }; NAMED_DEPTH],
-            allowances: Allowances::new(),
             waits_since: AtomicU64::new(0),
+            between_tag: AtomicU64::new(0),
+            between_begin: Begin::new(),
+            beat: Begin::new(),
+            dispatches: [const {
+                Dispatch { begin: Begin::new(), what: AtomicPtr::new(ptr::null_mut()), tag: AtomicU64::new(0) }
+            }; TIMED_DEPTH],
+            tally: Tally::new(),
+            allowances: Allowances::new(),
         }
     }
 
@@ -100,7 +117,8 @@ impl Marks {
     #[inline(always)]
     pub fn open_stretch(&self) -> Option<(Ticks, u64)> {
         let state = self.state.load(Relaxed);
-        let open = state & (WAITING | ALLOWED) == 0 && state != 0;
+        // Neither WAITING nor ALLOWED, which are the highest bits, and not nothing.
+        let open = state.wrapping_sub(1) < ALLOWED - 1;
         open.then(|| (Ticks(self.at.load(Relaxed)), self.limit_ns.load(Relaxed)))
     }
 
@@ -120,54 +138,98 @@ impl Marks {
     /// A dispatch begins. `false`: too deep for its name to be kept.
     #[inline(always)]
     pub fn begin(&self, now: Ticks, limit_ns: u64, what: *const c_char, tag: u64) -> bool {
-        let mut is_named = false;
-        self.version.write(|version| {
-            is_named = self.push(what, tag);
-            self.restart(version, now, limit_ns);
-        });
+        let version = self.version.begin();
+        let is_named = self.push(now, what, tag);
+        self.restart(version, now, limit_ns);
+        self.version.end(version);
         is_named
     }
 
     #[inline(always)]
-    fn push(&self, what: *const c_char, tag: u64) -> bool {
+    fn push(&self, now: Ticks, what: *const c_char, tag: u64) -> bool {
         let state = self.state.load(Relaxed);
-        let name = self.names.get((state & DEPTH) as usize);
-        if let Some(name) = name {
-            name.what.store(what.cast_mut(), Relaxed);
-            name.tag.store(tag, Relaxed);
+        let depth = (state & DEPTH) as usize;
+        if let Some(dispatch) = self.dispatches.get(depth) {
+            dispatch.begin.set(now, &self.tally);
+            dispatch.what.store(what.cast_mut(), Relaxed);
+            dispatch.tag.store(tag, Relaxed);
         }
         self.state.store(state.wrapping_add(1), Relaxed);
-        name.is_some()
+        depth < NAMED_DEPTH
     }
 
-    /// The innermost dispatch ends. `false`: there is none.
+    /// The innermost dispatch ends, after so many ns, which the tally wants to see; 0 where they do not count. `None`: there
+    /// is none. Here and below `opened` is when time began to count.
     #[inline(always)]
-    pub fn end(&self, now: Ticks, limit_ns: u64) -> bool {
+    pub fn end(&self, now: Ticks, opened: Ticks, limit_ns: u64) -> Option<u64> {
         let state = self.state.load(Relaxed);
         if state & DEPTH == 0 {
-            return false;
+            return None;
         }
-        self.version.write(|version| {
-            self.state.store(state.wrapping_sub(1), Relaxed);
-            self.restart(version, now, limit_ns);
-        });
-        true
+        let version = self.version.begin();
+        self.state.store(state.wrapping_sub(1), Relaxed);
+        self.restart(version, now, limit_ns);
+        let ns = self.count(state, now, opened);
+        self.version.end(version);
+        Some(ns)
+    }
+
+    /// Counts the innermost dispatch of a state, which ends.
+    #[inline(always)]
+    fn count(&self, state: u32, now: Ticks, opened: Ticks) -> u64 {
+        let below = (state & DEPTH).wrapping_sub(1);
+        match self.dispatches.get(below as usize) {
+            Some(dispatch) => {
+                let is_outermost = below == 0 && (state & BETWEEN == 0 || self.between_depth.load(Relaxed) != 0);
+                self.tally.ends(&dispatch.begin, now, opened, is_outermost)
+            }
+            None => self.tally.ends_untimed(),
+        }
+    }
+
+    /// Counts the time between two polls, which ends.
+    #[inline(always)]
+    fn count_between(&self, now: Ticks, opened: Ticks) {
+        self.tally.look_at(self.tally.ends(&self.between_begin, now, opened, self.between_depth.load(Relaxed) == 0));
+    }
+
+    /// Counts all dispatches of a state above a depth.
+    #[cold]
+    #[inline(never)]
+    fn count_above(&self, depth: u32, mut state: u32, now: Ticks, opened: Ticks) {
+        if state & BETWEEN != 0 && self.between_depth.load(Relaxed) >= depth {
+            self.count_between(now, opened);
+        }
+        while state & DEPTH > depth {
+            self.tally.look_at(self.count(state, now, opened));
+            state = state.wrapping_sub(1);
+        }
     }
 
     /// The loop beats.
     #[inline(always)]
-    pub fn beat(&self, now: Ticks, limit_ns: u64) {
+    pub fn beat(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
         self.version.write(|version| {
-            self.state.store(self.state.load(Relaxed) | BEATING, Relaxed);
+            let state = self.state.load(Relaxed);
+            if state & BEATING != 0 {
+                // Of which nobody knows how much it was busy.
+                self.tally.look_at(self.tally.ends(&self.beat, now, opened, false));
+            }
+            self.beat.set(now, &self.tally);
+            self.state.store(state | BEATING, Relaxed);
             self.restart(version, now, limit_ns);
         });
     }
 
     /// A poll begins.
     #[inline(always)]
-    pub fn poll_begins(&self, now: Ticks) {
+    pub fn poll_begins(&self, now: Ticks, opened: Ticks) {
         self.version.write(|_| {
-            self.state.store(self.state.load(Relaxed) & !BETWEEN | WAITING, Relaxed);
+            let state = self.state.load(Relaxed);
+            if state & BETWEEN != 0 {
+                self.count_between(now, opened);
+            }
+            self.state.store(state & !BETWEEN | WAITING, Relaxed);
             self.waits_since.store(now.0, Relaxed);
             if !self.is_allowed() {
                 self.at.store(now.0, Relaxed);
@@ -184,6 +246,7 @@ impl Marks {
             self.between_depth.store(state & DEPTH, Relaxed);
             self.between_tag.store(tag, Relaxed);
             self.waited(now);
+            self.between_begin.set(now, &self.tally);
             self.state.store(state & !WAITING | BETWEEN, Relaxed);
             self.restart(version, now, limit_ns);
         });
@@ -196,7 +259,7 @@ impl Marks {
         self.version.write(|version| {
             self.waited(now);
             self.state.store(outer.state & !(WAITING | BETWEEN), Relaxed);
-            self.push(what, tag);
+            self.push(now, what, tag);
             self.restart(version, now, limit_ns);
         });
         outer
@@ -204,20 +267,28 @@ impl Marks {
 
     /// It ends, and with it whatever it has left open; allowances that it has opened or closed stay so.
     #[inline(always)]
-    pub fn callback_ends(&self, now: Ticks, limit_ns: u64, outer: Outer) {
+    pub fn callback_ends(&self, now: Ticks, opened: Ticks, limit_ns: u64, outer: Outer) {
         self.version.write(|version| {
-            let kept = self.state.load(Relaxed) & (ALLOWED | BEATING);
-            self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
+            let state = self.state.load(Relaxed);
+            let kept = state & (ALLOWED | BEATING);
             self.between_depth.store(outer.between_depth, Relaxed);
+            if state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1) {
+                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, opened));
+            } else {
+                self.count_above(outer.state & DEPTH, state, now, opened);
+            }
+            self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
             self.waits_since.store(now.0, Relaxed);
             self.restart(version, now, limit_ns);
         });
     }
 
     /// All dispatches are closed, and the loop does not beat.
-    pub fn idle(&self, now: Ticks, limit_ns: u64) {
+    pub fn idle(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
         self.version.write(|version| {
-            self.state.store(self.state.load(Relaxed) & ALLOWED, Relaxed);
+            let state = self.state.load(Relaxed);
+            self.count_above(0, state, now, opened);
+            self.state.store(state & ALLOWED, Relaxed);
             self.restart(version, now, limit_ns);
         });
     }
@@ -275,12 +346,16 @@ impl Marks {
         }
     }
 
-    /// The time that was waited is no part of an allowance.
+    /// The time that was waited is no part of a dispatch or an allowance.
     #[inline(always)]
     fn waited(&self, now: Ticks) {
         let state = self.state.load(Relaxed);
-        if state & (ALLOWED | WAITING) == ALLOWED | WAITING {
-            let waited_ns = now.since(Ticks(self.waits_since.load(Relaxed)));
+        if state & WAITING == 0 {
+            return;
+        }
+        let waited_ns = now.since(Ticks(self.waits_since.load(Relaxed)));
+        self.tally.waited(waited_ns);
+        if state & ALLOWED != 0 {
             self.at.store(self.at.load(Relaxed).saturating_add(waited_ns), Relaxed);
             self.allowances.shift(waited_ns);
         }
@@ -301,8 +376,9 @@ impl Marks {
         if state & BETWEEN != 0 && depth <= self.between_depth.load(Relaxed) {
             return (crate::sample::what::BETWEEN_POLLS.as_ptr(), self.between_tag.load(Relaxed));
         }
-        let name = depth.checked_sub(1).and_then(|place| self.names.get(place as usize));
-        name.map_or((ptr::null(), 0), |name| (name.what.load(Relaxed).cast_const(), name.tag.load(Relaxed)))
+        let named = depth.checked_sub(1).filter(|place| (*place as usize) < NAMED_DEPTH);
+        let dispatch = named.and_then(|place| self.dispatches.get(place as usize));
+        dispatch.map_or((ptr::null(), 0), |it| (it.what.load(Relaxed).cast_const(), it.tag.load(Relaxed)))
     }
 
     /// What the words say; `None` when a mark came in between.
@@ -321,6 +397,20 @@ impl Marks {
             }
         });
         read.map(|(seen, version)| Seen { version, ..seen })
+    }
+
+    /// What has been counted. While marks come the last dispatch may be missing, never counted twice.
+    pub fn counts(&self) -> Counts {
+        let read = self.version.read(|| (self.tally.counts(), self.tally.behind()));
+        match read {
+            Some(((counts, behind), _)) => counts.with(behind),
+            None => self.tally.counts(),
+        }
+    }
+
+    /// What the marks count.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// The version now, odd while a mark is being written.
@@ -352,11 +442,11 @@ mod tests {
         begin(10, 1);
         begin(20, 2);
         assert_eq!(open(&marks), Some((20, 2)));
-        marks.end(Ticks(30), 100);
+        marks.end(Ticks(30), Ticks(0), 100);
         assert_eq!(open(&marks), Some((30, 1)));
-        marks.end(Ticks(40), 100);
+        marks.end(Ticks(40), Ticks(0), 100);
         assert_eq!(open(&marks), None);
-        assert!(!marks.end(Ticks(50), 100));
+        assert_eq!(marks.end(Ticks(50), Ticks(0), 100), None);
     }
 
     #[test]
@@ -366,9 +456,9 @@ mod tests {
             assert_eq!(marks.begin(Ticks(depth), 100, ptr::null(), depth), depth < 16);
         }
         assert_eq!(open(&marks), Some((19, 0)));
-        (0..19).for_each(|_| assert!(marks.end(Ticks(99), 100)));
+        (0..19).for_each(|_| assert!(marks.end(Ticks(99), Ticks(0), 100).is_some()));
         assert_eq!(open(&marks), Some((99, 0)));
-        assert!(marks.end(Ticks(100), 100));
+        assert!(marks.end(Ticks(100), Ticks(0), 100).is_some());
         assert_eq!(open(&marks), None);
     }
 
@@ -376,28 +466,28 @@ mod tests {
     fn a_poll_waits_however_many_dispatches_are_open() {
         let marks = Marks::new();
         marks.begin(Ticks(5), 100, ptr::null(), 1);
-        marks.poll_begins(Ticks(10));
+        marks.poll_begins(Ticks(10), Ticks(0));
         assert_eq!(open(&marks), None);
         let outer = marks.callback_begins(Ticks(20), 100, ptr::null(), 7);
         assert_eq!(open(&marks), Some((20, 7)));
         // A nested loop inside the callback, left between two polls.
-        marks.poll_begins(Ticks(22));
+        marks.poll_begins(Ticks(22), Ticks(0));
         assert_eq!(open(&marks), None);
         marks.poll_returns(Some(Ticks(25)), 100, 33);
         assert_eq!(open(&marks), Some((25, 33)));
-        marks.callback_ends(Ticks(30), 100, outer);
+        marks.callback_ends(Ticks(30), Ticks(0), 100, outer);
         assert_eq!(open(&marks), None);
         marks.poll_returns(None, 100, 34);
         assert_eq!(open(&marks), Some((30, 34)));
         // An inner dispatch has its own name, then the poll's again.
         marks.begin(Ticks(40), 100, ptr::null(), 2);
         assert_eq!(open(&marks), Some((40, 2)));
-        marks.end(Ticks(50), 100);
+        marks.end(Ticks(50), Ticks(0), 100);
         assert_eq!(open(&marks), Some((50, 34)));
-        marks.poll_begins(Ticks(60));
+        marks.poll_begins(Ticks(60), Ticks(0));
         marks.poll_returns(Some(Ticks(61)), 100, 35);
-        marks.end(Ticks(62), 100);
-        marks.poll_begins(Ticks(63));
+        marks.end(Ticks(62), Ticks(0), 100);
+        marks.poll_begins(Ticks(63), Ticks(0));
         assert_eq!(open(&marks), None);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod allowances;
 pub mod bell;
+pub mod buckets;
 pub mod endings;
 pub mod gaps;
 pub mod gate;
@@ -17,5 +18,7 @@ pub mod probe;
 pub mod reasons;
 pub mod registry;
 pub mod slot;
+pub mod statistics;
+pub mod tally;
 pub mod token;
 pub mod track;

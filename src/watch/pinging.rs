@@ -36,7 +36,7 @@ pub fn ping_if_due(slot: &Slot, track: &mut Track, now: Ticks, interval_ns: u64)
     track.pulse.next = now.plus(interval_ns);
     if slot.tid.load(Acquire) == 0 || has_work(slot, track) {
         slot.probe.pings(now);
-        event::ring(slot.probe.fd.load(Relaxed));
+        event::ring(slot.probe.fd());
     }
     Some(track.pulse.next)
 }

@@ -21,8 +21,9 @@ pub struct Probe {
     pings: AtomicUsize,
     /// Answers so far, the thread's.
     answers: AtomicU64,
-    /// The event descriptor, -1 for a loop that leaves marks.
-    pub fd: AtomicI32,
+    /// The event descriptor and one, so that slots begin as zeros, which a program's file need not hold; 0 for a loop that
+    /// leaves marks.
+    fd: AtomicI32,
 }
 
 impl Probe {
@@ -34,20 +35,30 @@ impl Probe {
             pinged_at: AtomicU64::new(0),
             pings: AtomicUsize::new(0),
             answers: AtomicU64::new(0),
-            fd: AtomicI32::new(-1),
+            fd: AtomicI32::new(0),
         }
     }
 
     /// Is the loop watched by a heartbeat?
     pub fn is_used(&self) -> bool {
-        self.fd.load(Acquire) >= 0
+        self.fd.load(Acquire) > 0
     }
 
     /// Begins with this descriptor.
     pub fn begin(&self, fd: i32) {
         self.stretch.store(0, Relaxed);
         self.answers.store(0, Relaxed);
-        self.fd.store(fd, Release);
+        self.fd.store(fd.saturating_add(1), Release);
+    }
+
+    /// The event descriptor, -1 for none.
+    pub fn fd(&self) -> i32 {
+        self.fd.load(Relaxed) - 1
+    }
+
+    /// Ends; gives the event descriptor, -1 for none.
+    pub fn end(&self) -> i32 {
+        self.fd.swap(0, AcqRel) - 1
     }
 
     /// A ping is about to be sent; by the monitor.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
+use super::statistics::{self, Statistics};
 use super::token::Token;
 use super::{bell, mark};
 use crate::sample::case::NAME;
@@ -79,6 +80,7 @@ pub fn close() {
 /// In a child of fork: all other threads are gone, and with them all loops.
 pub fn reset_after_fork() {
     TERMS.free_after_fork();
+    statistics::reset_after_fork();
     OPEN.store(false, Release);
     KEY.store(-1, Release);
     for (_, slot) in slot::all() {
@@ -178,6 +180,7 @@ fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_
     let token = next_token(number, slot);
     let here = 0u8;
     slot.marks.close_all(Ticks::now());
+    statistics::begin(number, slot);
     slot.owner.store(own, Relaxed);
     slot.tid.store(thread::tid(), Relaxed);
     slot.limit_ns.store(limit_ns, Relaxed);
@@ -226,6 +229,7 @@ pub fn watch_looper(looper: usize, name: Option<&[u8]>) -> Result<(Token, bool),
     };
     let token = next_token(number, slot);
     slot.marks.close_all(Ticks::now());
+    statistics::begin(number, slot);
     slot.owner.store(0, Relaxed);
     slot.tid.store(0, Relaxed);
     slot.limit_ns.store(terms.limit_ns, Relaxed);
@@ -324,6 +328,17 @@ pub fn set_limit(token: Token, limit_ns: u64) -> bool {
     // A shorter limit wants looks more often.
     bell::MONITOR.ring();
     true
+}
+
+/// A loop's statistics; `takes`: which begin anew. `None`: it is not watched.
+pub fn statistics(token: Token, takes: bool) -> Option<Statistics> {
+    let _terms = TERMS.lock();
+    let slot = slot(token.slot());
+    if !slot.is(token) {
+        CALLS_MISUSED.add_one();
+        return None;
+    }
+    Some(statistics::read(token, slot, takes))
 }
 
 /// Loops watched now.

@@ -37,6 +37,8 @@ pub struct Slot {
     pub probe: Probe,
     /// From the loop's thread to the monitor.
     pub late_ends: Queue<LateEnd, LATE_ENDS>,
+    /// Blocks seen.
+    pub blocks: AtomicU64,
     /// FREE, WATCHED, CLOSING or QUARANTINED. To FREE and QUARANTINED by the monitor, to others under the registry's lock.
     pub phase: AtomicU32,
     /// The loop's thread.
@@ -67,6 +69,7 @@ static TABLE: [Slot; SLOTS] = [const {
         marks: Marks::new(),
         probe: Probe::new(),
         late_ends: Queue::new(),
+        blocks: AtomicU64::new(0),
         phase: AtomicU32::new(FREE),
         tid: AtomicI32::new(0),
         stack_hint: AtomicU64::new(0),

@@ -156,7 +156,7 @@ void five(unsigned seconds) {
                 counts[i].with_stack.load(), counts[i].by_signal.load());
     CHECK(counts[i].blocks >= 1, "no block of %s", workers[i].name);
     CHECK(counts[i].with_stack >= seconds, "%u stacks of %s", counts[i].with_stack.load(), workers[i].name);
-    CHECK(counts[i].with_stack * 2 >= counts[i].samples, "%u stacks of %u samples", counts[i].with_stack.load(),
+    CHECK(counts[i].with_stack * 4 >= counts[i].samples, "%u stacks of %u samples", counts[i].with_stack.load(),
           counts[i].samples.load());
   }
   std::printf("%llu signals, %llu unanswered, %llu waits cut, %llu samples lost, monitor %llu times late\n",

@@ -81,7 +81,11 @@ static void rounds(void) {
     CHECK(canary->watch("main", &loop) == BC_OK, "watch");
     canary->begin(loop, "late", 1);
     be_late(20);
-    spin_ms(60);
+    uint64_t limit = now_ns() + 20000000000ull;
+    while (health_now().signals_sent == 0 || health_now().samples_taken < 5) {
+      CHECK(now_ns() < limit, "not sampled in round %d", round);
+      spin_ms(10);
+    }
     if (round % 2 == 0) {
       canary->end(loop);
     }
@@ -98,7 +102,6 @@ static void rounds(void) {
   printf("%d rounds: %llu samples, %llu signals; %u mappings, %u before; %u descriptors, %u before\n", ROUNDS,
          (unsigned long long)samples, (unsigned long long)signals, after.lines, before.lines, descriptors(),
          descriptors_before);
-  CHECK(signals >= ROUNDS && samples >= 10 * ROUNDS, "hardly sampled");
   CHECK(after.lines <= before.lines && descriptors() == descriptors_before && threads() == threads_before, "left over");
 }
 
@@ -139,7 +142,7 @@ static void going_on(bc_sampling_method method) {
     joined_in = 0;
     round_now = round;
     WAIT_FOR(joined_in == THREADS, 10000);
-    sleep_ms(15);
+    WAIT_FOR(health_now().signals_sent >= 2, 20000);
     signals += health_now().signals_sent;
     unanswered += health_now().samples_unanswered;
     take_out(library);
@@ -152,8 +155,6 @@ static void going_on(bc_sampling_method method) {
   }
   printf("%d rounds while %d threads go on: %llu signals, %llu unanswered\n", ROUNDS, THREADS,
          (unsigned long long)signals, (unsigned long long)unanswered);
-  /* On a busy machine a thread that waits every so often is seldom caught running. */
-  CHECK(signals >= (method == BC_SAMPLING_SIGNAL ? ROUNDS : 1), "hardly signalled");
 }
 
 static void while_threads_go_on(void) {
@@ -186,5 +187,56 @@ static void pending_signal(void) {
   }
 }
 
+static atomic_uint was_pending;
+
+/* Masks all signals half of the time, so that some that are sent stay pending for a while. */
+static void *mask_and_unmask(void *unused) {
+  sigset_t all, mask, pending;
+  sigfillset(&all);
+  int seen = 0;
+  while (!stop) {
+    if (round_now != seen) {
+      seen = round_now;
+      bc_loop *loop = NULL;
+      CHECK(canary->watch("masks", &loop) == BC_OK, "watch");
+      canary->begin(loop, "open for ever", 1);
+      joined_in++;
+    }
+    uint64_t until = now_ns() + 200000;
+    while (now_ns() < until) {
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    until = now_ns() + 200000;
+    while (now_ns() < until) {
+    }
+    sigpending(&pending);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+      was_pending += sigismember(&pending, number) == 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  }
+  return unused;
+}
+
+/* A signal that is pending for a thread when the library goes does not end the process later. */
+static void masked_now_and_then(void) {
+  unsigned long worker = start_thread(mask_and_unmask, NULL);
+  uint64_t signals = 0;
+  for (int round = 1; round <= ROUNDS; round++) {
+    void *library = bring_in(BC_SAMPLING_SIGNAL);
+    joined_in = 0;
+    round_now = round;
+    WAIT_FOR(joined_in == 1, 10000);
+    WAIT_FOR(health_now().signals_sent >= 1, 20000);
+    signals += health_now().signals_sent;
+    take_out(library);
+  }
+  stop = true;
+  join_thread(worker);
+  printf("%d rounds: %llu signals, %u times one was pending for a while\n", ROUNDS, (unsigned long long)signals,
+         was_pending);
+}
+
 CASES({"rounds", rounds}, {"while_threads_go_on", while_threads_go_on},
-      {"while_threads_are_signalled", while_threads_are_signalled}, {"pending_signal", pending_signal})
+      {"while_threads_are_signalled", while_threads_are_signalled}, {"pending_signal", pending_signal},
+      {"masked_now_and_then", masked_now_and_then})
