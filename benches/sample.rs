@@ -151,6 +151,7 @@ fn main() {
         stretch: 0,
         stack: waiter.stack,
         runs: &mut runs,
+        is_watched: true,
     };
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];

@@ -57,6 +57,8 @@ pub struct Subject<'a> {
     pub stack: Span,
     /// How long it has been running without a wait.
     pub runs: &'a mut Runs,
+    /// It is a loop's: others' waits are left alone, whatever the method.
+    pub is_watched: bool,
 }
 
 /// Files of a thread that stay open while it is watched.
@@ -210,11 +212,11 @@ impl Sampler {
         }
         match (self.method, subject.files) {
             (Method::Off, _) => {}
-            (Method::Signal, _) | (Method::Auto, None) => {
+            (Method::Signal, _) | (Method::Auto, None) if subject.is_watched || subject.files.is_none() => {
                 self.signal(subject, &mut sample, Way::Sent, || true);
             }
-            (Method::NoSignal, None) => {}
-            (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
+            (_, None) => {}
+            (_, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
         self.taken(subject, sample)
     }
@@ -265,7 +267,7 @@ impl Sampler {
                     sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
-                    if self.method != Method::Auto || self.signal(subject, sample, way, still_runs) {
+                    if self.method == Method::NoSignal || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
                 }

@@ -100,6 +100,7 @@ impl Track {
             stretch,
             stack: self.stack,
             runs: &mut self.runs,
+            is_watched: true,
         }
     }
 }
