@@ -16,6 +16,7 @@ pub mod orders;
 pub mod pinging;
 pub mod probe;
 pub mod registry;
+pub mod saturation;
 pub mod slot;
 pub mod statistics;
 pub mod tally;

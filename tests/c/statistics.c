@@ -282,6 +282,47 @@ static void taken(void) {
   CHECK_STATUS(bc_loop_stats_get(loop, &second), BC_ERROR_INVALID_STATE);
 }
 
+static atomic_int told_full;
+
+static void count_full(bc_log_level level, const char *message, void *user_data) {
+  (void)user_data;
+  if (strstr(message, "queue is never empty")) {
+    CHECK(level == BC_LOG_WARN && strstr(message, "\"full\""), "level %d: %s", (int)level, message);
+    printf("%s\n", message);
+    atomic_fetch_add(&told_full, 1);
+  }
+}
+
+static void dispatch_for(bc_loop *loop, unsigned ms, unsigned rest_ms) {
+  uint64_t end = now_ns() + ms * MS;
+  while (now_ns() < end) {
+    bc_dispatch_begin(loop, NULL, 0);
+    spin_ms(10);
+    bc_dispatch_end(loop);
+    if (rest_ms > 0) {
+      sleep_ms(rest_ms);
+    }
+  }
+}
+
+/* A loop that always has something to do is told of once, though no dispatch is long; one that rests is not. */
+static void never_empty(void) {
+  CHECK_OK(bc_set_log_handler(count_full, NULL));
+  bc_config config = config_of(1000);
+  install_and_start(&config);
+  bc_loop *loop = watched("full");
+  dispatch_for(loop, 7000, 10);
+  CHECK(atomic_load(&told_full) == 0, "told of a loop that rests half of the time");
+  uint64_t end = now_ns() + 30000 * MS;
+  while (atomic_load(&told_full) == 0 && now_ns() < end) {
+    dispatch_for(loop, 500, 0);
+  }
+  CHECK(atomic_load(&told_full) == 1, "not told after 30 s");
+  dispatch_for(loop, 7000, 0);
+  CHECK(atomic_load(&told_full) == 1, "told %d times", atomic_load(&told_full));
+  CHECK_OK(bc_uninstall());
+}
+
 #define RACED 1000000
 
 static atomic_int dispatching;
@@ -376,4 +417,4 @@ static void sizes(void) {
 }
 
 CASES({"known_durations", known_durations}, {"nested", nested}, {"polls", polls}, {"cut", cut}, {"beats", beats},
-      {"taken", taken}, {"raced", raced}, {"sizes", sizes})
+      {"taken", taken}, {"never_empty", never_empty}, {"raced", raced}, {"sizes", sizes})
