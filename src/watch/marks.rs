@@ -159,9 +159,9 @@ impl Marks {
     }
 
     /// The innermost dispatch ends, after so many ns, which the tally wants to see; 0 where they do not count. `None`: there
-    /// is none. Here and below `opened` is when time began to count.
+    /// is none. Here and below what began before `undisturbed` was cut.
     #[inline(always)]
-    pub fn end(&self, now: Ticks, opened: Ticks, limit_ns: u64) -> Option<u64> {
+    pub fn end(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) -> Option<u64> {
         let state = self.state.load(Relaxed);
         if state & DEPTH == 0 {
             return None;
@@ -169,19 +169,19 @@ impl Marks {
         let version = self.version.begin();
         self.state.store(state.wrapping_sub(1), Relaxed);
         self.restart(version, now, limit_ns);
-        let ns = self.count(state, now, opened);
+        let ns = self.count(state, now, undisturbed);
         self.version.end(version);
         Some(ns)
     }
 
     /// Counts the innermost dispatch of a state, which ends.
     #[inline(always)]
-    fn count(&self, state: u32, now: Ticks, opened: Ticks) -> u64 {
+    fn count(&self, state: u32, now: Ticks, undisturbed: Ticks) -> u64 {
         let below = (state & DEPTH).wrapping_sub(1);
         match self.dispatches.get(below as usize) {
             Some(dispatch) => {
                 let is_outermost = below == 0 && (state & BETWEEN == 0 || self.between_depth.load(Relaxed) != 0);
-                self.tally.ends(&dispatch.begin, now, opened, is_outermost)
+                self.tally.ends(&dispatch.begin, now, undisturbed, is_outermost)
             }
             None => self.tally.ends_untimed(),
         }
@@ -189,31 +189,36 @@ impl Marks {
 
     /// Counts the time between two polls, which ends.
     #[inline(always)]
-    fn count_between(&self, now: Ticks, opened: Ticks) {
-        self.tally.look_at(self.tally.ends(&self.between_begin, now, opened, self.between_depth.load(Relaxed) == 0));
+    fn count_between(&self, now: Ticks, undisturbed: Ticks) {
+        self.tally.look_at(self.tally.ends(
+            &self.between_begin,
+            now,
+            undisturbed,
+            self.between_depth.load(Relaxed) == 0,
+        ));
     }
 
     /// Counts all dispatches of a state above a depth.
     #[cold]
     #[inline(never)]
-    fn count_above(&self, depth: u32, mut state: u32, now: Ticks, opened: Ticks) {
+    fn count_above(&self, depth: u32, mut state: u32, now: Ticks, undisturbed: Ticks) {
         if state & BETWEEN != 0 && self.between_depth.load(Relaxed) >= depth {
-            self.count_between(now, opened);
+            self.count_between(now, undisturbed);
         }
         while state & DEPTH > depth {
-            self.tally.look_at(self.count(state, now, opened));
+            self.tally.look_at(self.count(state, now, undisturbed));
             state = state.wrapping_sub(1);
         }
     }
 
     /// The loop beats.
     #[inline(always)]
-    pub fn beat(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
+    pub fn beat(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
             if state & BEATING != 0 {
                 // Of which nobody knows how much it was busy.
-                self.tally.look_at(self.tally.ends(&self.beat, now, opened, false));
+                self.tally.look_at(self.tally.ends(&self.beat, now, undisturbed, false));
             }
             self.beat.set(now, &self.tally);
             self.state.store(state | BEATING, Relaxed);
@@ -223,11 +228,11 @@ impl Marks {
 
     /// A poll begins.
     #[inline(always)]
-    pub fn poll_begins(&self, now: Ticks, opened: Ticks) {
+    pub fn poll_begins(&self, now: Ticks, undisturbed: Ticks) {
         self.version.write(|_| {
             let state = self.state.load(Relaxed);
             if state & BETWEEN != 0 {
-                self.count_between(now, opened);
+                self.count_between(now, undisturbed);
             }
             self.state.store(state & !BETWEEN | WAITING, Relaxed);
             self.waits_since.store(now.0, Relaxed);
@@ -267,15 +272,15 @@ impl Marks {
 
     /// It ends, and with it whatever it has left open; allowances that it has opened or closed stay so.
     #[inline(always)]
-    pub fn callback_ends(&self, now: Ticks, opened: Ticks, limit_ns: u64, outer: Outer) {
+    pub fn callback_ends(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64, outer: Outer) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
             let kept = state & (ALLOWED | BEATING);
             self.between_depth.store(outer.between_depth, Relaxed);
             if state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1) {
-                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, opened));
+                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, undisturbed));
             } else {
-                self.count_above(outer.state & DEPTH, state, now, opened);
+                self.count_above(outer.state & DEPTH, state, now, undisturbed);
             }
             self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
             self.waits_since.store(now.0, Relaxed);
@@ -284,10 +289,10 @@ impl Marks {
     }
 
     /// All dispatches are closed, and the loop does not beat.
-    pub fn idle(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
+    pub fn idle(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
-            self.count_above(0, state, now, opened);
+            self.count_above(0, state, now, undisturbed);
             self.state.store(state & ALLOWED, Relaxed);
             self.restart(version, now, limit_ns);
         });
@@ -406,6 +411,14 @@ impl Marks {
             Some(((counts, behind), _)) => counts.with(behind),
             None => self.tally.counts(),
         }
+    }
+
+    /// Is a dispatch open that began before this moment?
+    pub fn is_inside_since(&self, moment: Ticks) -> bool {
+        let state = self.state.load(Relaxed);
+        let outermost = self.dispatches.first().filter(|_| state & DEPTH != 0).map(|dispatch| dispatch.begin.at());
+        let between = (state & BETWEEN != 0).then(|| self.between_begin.at());
+        outermost.is_some_and(|at| at < moment) || between.is_some_and(|at| at < moment)
     }
 
     /// What the marks count.
