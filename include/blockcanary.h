@@ -462,6 +462,11 @@ typedef struct bc_block {
 typedef void (*bc_block_listener)(const struct bc_block *block, void *user_data);
 
 /**
+ * Says whether a block is wanted.
+ */
+typedef bool (*bc_block_filter)(const struct bc_block *block, void *user_data);
+
+/**
  * What `bc_install` is told. Clear it with `bc_config_init`: 0 and NULL mean the default everywhere.
  *
  * A value out of its range, or a field whose feature this version lacks set to something else than its default, makes
@@ -772,11 +777,6 @@ typedef struct bc_loop_stats {
 } bc_loop_stats;
 
 /**
- * Says whether a block is wanted.
- */
-typedef bool (*bc_block_filter)(const struct bc_block *block, void *user_data);
-
-/**
  * Takes the path of a stored report; `false` ends the visit.
  */
 typedef bool (*bc_report_visitor)(const char *path, void *user_data);
@@ -791,8 +791,9 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Sets the listener for blocks, in the place of the one before; NULL: none. When this returns, the one before is not
- * running (unless this is called from it) and will not run again. `bc_uninstall` resets it.
+ * Sets the listener for blocks, in the place of the one that was set before; NULL: none. Those that `bc_add_listener`
+ * has added stay, and are told after it. When this returns, the one before is not running (unless this is called from
+ * it) and will not run again. `bc_uninstall` resets it.
  *
  * For each block the listener gets at most one BC_BLOCK_ONGOING, at most one BC_BLOCK_HANG and exactly one
  * BC_BLOCK_ENDED, in this order. It runs on a thread that does nothing else, one at a time.
@@ -803,6 +804,49 @@ extern "C" {
  * Async-signal-safe: no.
  */
 bc_status bc_set_listener(bc_block_listener listener, void *user_data);
+
+/**
+ * Adds a listener beside the one that is set; it is told what that one is, after those that were added before it, on the
+ * same thread. Added again with the same `user_data`, it is still told once. `bc_uninstall` removes it.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL), BC_ERROR_LIMIT_REACHED (eight are there), BC_ERROR_INVALID_STATE (not
+ * installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_add_listener(bc_block_listener listener,
+                          void *user_data);
+
+/**
+ * Removes the listener that was added, or set, with this `user_data`. When this returns, it is not running (unless this
+ * is called from it) and will not run again.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL, or it is not there), BC_ERROR_INVALID_STATE (not installed),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is the caller's again. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_remove_listener(bc_block_listener listener, void *user_data);
+
+/**
+ * Sets the filter, in the place of the one before; NULL: every block is wanted. It is asked once for each block, when
+ * that passes its limit or when it is first told of, before anything of it is on disk. `false`: the block is neither
+ * stored nor delivered, and is counted in `blocks_filtered` at its end. When this returns, the filter before is not
+ * running (unless this is called from it) and will not run again. `bc_uninstall` resets it.
+ *
+ * The filter runs on the library's `bc-writer` thread. While it does not return, nothing is stored or delivered; watching
+ * goes on, and blocks for which there is no room any more are counted in `blocks_dropped`. What may be called from it is
+ * what may be called from a listener.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only. Threads: any.
+ * Async-signal-safe: no.
+ */
+bc_status bc_set_filter(bc_block_filter filter,
+                        void *user_data);
 
 /**
  * Clears exactly `struct_size` bytes of `config` and sets its `struct_size`: every field then means its default. Pass

@@ -72,8 +72,8 @@ fn nothing_is_allocated() {
     for id in 0..300 {
         assert!(store.make_room(3, &|id| id == 299).unwrap());
         let name = Name::new(START_UNIX_MS + id, 3600, std::process::id() as i32, id as u64);
-        store.write(&name, Format::Json, &mut |sink| json::write(sink, &block, &context)).unwrap();
-        store.write(&name, Format::Text, &mut |sink| text::write(sink, &block, &context)).unwrap();
+        store.write(&name, Format::Json, &|_| false, &mut |sink| json::write(sink, &block, &context)).unwrap();
+        store.write(&name, Format::Text, &|_| false, &mut |sink| text::write(sink, &block, &context)).unwrap();
     }
     let mut files = 0;
     store

@@ -257,7 +257,7 @@ fn a_directory_that_was_taken_away_comes_back() {
     let name = own_name(6, 6);
     let mut calls = 0;
     store
-        .write(&name, TEXT, &mut |sink| {
+        .write(&name, TEXT, &|_| false, &mut |sink| {
             calls += 1;
             sink.text("whole");
             if calls == 1 {
@@ -291,7 +291,7 @@ fn readers_see_whole_files_only() {
         let mut store = Store::open(&c_path(temp.path()), &mut space).unwrap();
         for state in 0..400 {
             let letter = [b'a' + (state % 26) as u8; 1000];
-            store.write(&name, JSON, &mut |sink| (0..300).for_each(|_| sink.bytes(&letter))).unwrap();
+            store.write(&name, JSON, &|_| false, &mut |sink| (0..300).for_each(|_| sink.bytes(&letter))).unwrap();
         }
         done.store(true, Relaxed);
         assert!(reader.join().unwrap().len() > 1, "the reader came too late");

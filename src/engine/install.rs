@@ -2,14 +2,20 @@
 
 use super::facts::{self, Text};
 use super::health::{self, MEMORY_BYTES, SYSTEM_CPU_AVAILABLE};
+use super::life;
 use super::memory::{self, Parts};
 use super::settings::Settings;
 use super::threads;
 use crate::report::delivery::Delivery;
+use crate::report::facts::Facts;
+use crate::report::filing::Filing;
+use crate::report::filter::Judge;
+use crate::report::merge::Recent;
+use crate::report::module_list::ModuleList;
 use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
-use crate::report::writer::{Facts, Writer};
+use crate::report::writer::Writer;
 use crate::sample::cpu::Meter;
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::Sampler;
@@ -24,6 +30,7 @@ use crate::watch::gaps::Gaps;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
+use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::*};
 
 /// Why there is no installation.
@@ -50,6 +57,8 @@ pub struct Handles {
 struct Switches {
     writer: Bell,
     writer_quits: AtomicBool,
+    writer_tidies: AtomicBool,
+    filter_holds: AtomicBool,
     reporter_holds: AtomicBool,
     reporter_quits: AtomicBool,
     utc_offset_s: AtomicI32,
@@ -69,19 +78,25 @@ impl Engine {
     /// Reserves all memory, opens what must be open, makes the threads. Allocates.
     pub fn new(settings: &Settings) -> Result<Engine, Failure> {
         let mut parts = memory::reserve(settings).map_err(|_| Failure::NoMemory)?;
-        let Parts { cases, samples, pcs, frames, answer, tracks, monitor_modules, writer_modules, .. } = parts;
-        let store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
+        let Parts { cases, samples, pcs, frames, tools, answer, tracks, monitor_modules, writer_modules, .. } = parts;
+        let mut store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
             Ok(store) => store,
             Err(error) => {
                 give_back(parts.mapping);
                 return Err(Failure::Directory(error));
             }
         };
+        if let Some(store) = &mut store {
+            store.limits.bytes = settings.max_report_bytes;
+            store.limits.age_s = Some(settings.report_max_age_s);
+        }
         let mut words = Words(parts.words);
         let mapping = &mut parts.mapping;
         let switches = Switches {
             writer: Bell::new(),
             writer_quits: AtomicBool::new(false),
+            writer_tidies: AtomicBool::new(false),
+            filter_holds: AtomicBool::new(false),
             reporter_holds: AtomicBool::new(false),
             reporter_quits: AtomicBool::new(false),
             utc_offset_s: AtomicI32::new(clock::utc_offset_s()),
@@ -98,7 +113,7 @@ impl Engine {
             let looks = Looks {
                 tracks,
                 evidence: handles.evidence,
-                sampler: Sampler::new(answer, monitor_modules, frames, settings.method),
+                sampler: Sampler::new(answer, monitor_modules, frames, tools, settings.method),
                 meter,
                 writer: &handles.switches.writer,
                 terms: Terms {
@@ -112,7 +127,7 @@ impl Engine {
                 gaps: Gaps::NONE,
                 next_id: first_id(),
             };
-            let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal))?;
+            let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal, life::end_by_itself))?;
             let (model, api_level) = facts::device();
             let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
             let facts = Facts {
@@ -123,20 +138,29 @@ impl Engine {
                 api_level: keep(api_level)?,
                 cores: thread::cores(),
                 formats: settings.formats,
-                max_reports: settings.max_reports,
                 redact_paths: settings.redact_paths,
+                concern: words.list(settings.concern_modules)?,
                 health: health::health,
+                memory: ProcFile::open(c"/proc/meminfo").ok(),
+                utc_offset_s: &handles.switches.utc_offset_s,
             };
+            let filing = Filing {
+                store,
+                facts,
+                recent: Recent::new(settings.merge_window_ns),
+                evidence: handles.evidence,
+                max_reports: settings.max_reports,
+            };
+            let ignored = words.list(settings.ignore_modules)?;
             let writer = mapping.place(Writer {
                 evidence: handles.evidence,
                 delivery: handles.delivery,
                 resolver: Resolver::new(writer_modules, parts.places, settings.redact_paths),
-                store,
-                facts,
-                memory: ProcFile::open(c"/proc/meminfo").ok(),
+                judge: Judge { ignored, hold: &handles.switches.filter_holds },
+                filing,
                 bell: &handles.switches.writer,
                 quit: &handles.switches.writer_quits,
-                utc_offset_s: &handles.switches.utc_offset_s,
+                tidy: &handles.switches.writer_tidies,
             })?;
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
@@ -185,8 +209,15 @@ impl Handles {
         self.switches.utc_offset_s.store(clock::utc_offset_s(), Relaxed);
     }
 
-    /// The reporter begins no further callback; or it may again.
-    pub fn hold_reporter(&self, hold: bool) {
+    /// The writer sees to it that nothing is too old.
+    pub fn tidy(&self) {
+        self.switches.writer_tidies.store(true, Release);
+        self.switches.writer.ring();
+    }
+
+    /// No further listener or filter is begun; or it may be again.
+    pub fn hold_callbacks(&self, hold: bool) {
+        self.switches.filter_holds.store(hold, Release);
         self.switches.reporter_holds.store(hold, Release);
         self.delivery.reporter.ring();
     }
@@ -255,6 +286,12 @@ impl Words {
         self.0 = rest;
         place.copy_from_slice(word);
         Some(place)
+    }
+
+    /// The same for a list of modules.
+    fn list(&mut self, list: Option<&CStr>) -> Option<ModuleList<'static>> {
+        let Some(list) = list else { return Some(ModuleList::default()) };
+        self.keep(list.to_bytes()).map(ModuleList::new)
     }
 }
 

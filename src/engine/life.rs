@@ -5,7 +5,9 @@
 
 use super::install::{Engine, Failure, Handles};
 use super::settings::Settings;
-use crate::report::reporter::LISTENER;
+use crate::log_info;
+use crate::report::filter::FILTER;
+use crate::report::listeners;
 use crate::sample::{handler, request};
 use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
@@ -29,9 +31,12 @@ struct Life {
     is_leaving: bool,
     is_running: bool,
     pauses: u64,
+    /// See `Settings`.
+    duration_ns: u64,
 }
 
-static LIFE: Lock<Life> = Lock::new(Life { engine: None, is_leaving: false, is_running: false, pauses: 0 });
+static LIFE: Lock<Life> =
+    Lock::new(Life { engine: None, is_leaving: false, is_running: false, pauses: 0, duration_ns: 0 });
 static USERS: AtomicU32 = AtomicU32::new(0);
 /// Watching is on: for a glance without the lock.
 static RUNNING: AtomicBool = AtomicBool::new(false);
@@ -91,7 +96,7 @@ fn life() -> Result<crate::sys::lock::Held<'static, Life>, Refusal> {
 
 /// Is the calling thread inside a callback of the program's?
 pub fn is_in_callback() -> bool {
-    LISTENER.is_inside() || log::is_inside()
+    listeners::is_inside() || FILTER.is_inside() || log::is_inside()
 }
 
 /// Is there an installation that may be used?
@@ -113,6 +118,7 @@ pub fn install(settings: &Settings) -> Result<(), Refusal> {
     counters::reset();
     life.engine = Some(Engine::new(settings).map_err(Refusal::Failed)?);
     (life.is_running, life.pauses, life.is_leaving) = (false, 0, false);
+    life.duration_ns = settings.duration_ns;
     registry::open(settings.max_loops, settings.limit_ns);
     fork::claim();
     Ok(())
@@ -130,7 +136,8 @@ pub fn adopt() {
 
 fn forget_parents() {
     let is_torn = LIFE.free_after_fork();
-    LISTENER.forget_runners();
+    listeners::forget_runners();
+    FILTER.forget_runners();
     log::forget_runners();
     fault::forget_threads();
     registry::reset_after_fork();
@@ -146,7 +153,7 @@ fn forget_parents() {
         engine.forget();
     }
     drop(life);
-    LISTENER.replace(None, core::ptr::null_mut());
+    reset_callbacks();
 }
 
 /// Watching begins.
@@ -155,8 +162,11 @@ pub fn start() -> Result<(), Refusal> {
     let user = life.user()?;
     if !core::mem::replace(&mut life.is_running, true) {
         user.update_utc_offset();
+        user.tidy();
         RUNNING.store(true, Release);
         user.orders.avoid_signals(signal::waited_for());
+        let duration_ns = Some(life.duration_ns).filter(|ns| *ns != 0);
+        user.orders.set_end(duration_ns.map(|ns| Ticks::now().plus(ns)));
         user.orders.set_running(true);
         if life.pauses == 0 {
             GATE.open(Ticks::now());
@@ -176,6 +186,22 @@ pub fn stop() -> Result<(), Refusal> {
     };
     user.orders.look_now(STOP_NS);
     Ok(())
+}
+
+/// Watching has gone on for as long as it was to; called by the monitor.
+pub fn end_by_itself() {
+    let ended = {
+        let mut life = LIFE.lock();
+        // Looked at again, because a stop and a start may have come between.
+        let user = life.user().ok().filter(|user| user.orders.is_over(Ticks::now()));
+        if let Some(user) = &user {
+            end_running(&mut life, user);
+        }
+        user.is_some()
+    };
+    if ended {
+        log_info!("watching has ended after monitor_duration_s; bc_start begins it again");
+    }
 }
 
 fn end_running(life: &mut Life, handles: &Handles) {
@@ -229,7 +255,8 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
     let order = user.evidence.lock().last_order();
     loop {
         let heard = user.delivery.progress.heard();
-        if !user.evidence.lock().has_ended_up_to(order) && !user.delivery.holds_up_to(order) {
+        let is_written = !user.evidence.lock().has_ended_up_to(order) && !user.delivery.owes.load(Acquire);
+        if is_written && !user.delivery.holds_up_to(order) {
             return Ok(());
         }
         let left = end.since(Ticks::now());
@@ -272,15 +299,15 @@ pub fn uninstall() -> Result<(), Refusal> {
     // What has ended is delivered, unless a listener takes too long.
     let order = handles.evidence.lock().last_order();
     until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
-    handles.hold_reporter(true);
+    handles.hold_callbacks(true);
     log::silence(true);
     let is_quiet = until(&mut || {
-        let callbacks = LISTENER.is_running() || log::is_running();
+        let callbacks = listeners::is_running() || FILTER.is_running() || log::is_running();
         USERS.load(Acquire) == 0 && !callbacks && handler::INSIDE.load(SeqCst) == 0
     });
     if !is_quiet {
         log::silence(false);
-        handles.hold_reporter(false);
+        handles.hold_callbacks(false);
         LIFE.lock().is_leaving = false;
         return Err(Refusal::Timeout);
     }
@@ -289,11 +316,17 @@ pub fn uninstall() -> Result<(), Refusal> {
     if let Some(engine) = engine {
         engine.take_down();
     }
-    LISTENER.replace(None, core::ptr::null_mut());
+    reset_callbacks();
     log::silence(false);
     // Until here no other install could begin.
     let mut life = LIFE.lock();
     fork::release();
     life.is_leaving = false;
     Ok(())
+}
+
+/// All callbacks but the log handler are the installation's.
+fn reset_callbacks() {
+    listeners::clear();
+    FILTER.replace(None, core::ptr::null_mut());
 }

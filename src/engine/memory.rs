@@ -10,6 +10,7 @@ use crate::sample::answer::Answer;
 use crate::sample::case::Case;
 use crate::sample::cpu::CpuTick;
 use crate::sample::evidence::Sample;
+use crate::sample::sampler::Tools;
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
 use crate::unwind::modules::{Module, ModuleTable};
@@ -39,6 +40,8 @@ pub struct Parts {
     pub pcs: &'static mut [u64],
     /// Frames of the sample that is being taken.
     pub frames: &'static mut [u64],
+    /// What unwinding them needs.
+    pub tools: &'static mut Tools,
     /// Where a thread answers.
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
@@ -67,7 +70,8 @@ struct Sizes {
 
 impl Sizes {
     fn of(settings: &Settings) -> Option<Sizes> {
-        let words = settings.words.iter().flatten().map(|word| word.count_bytes() + 1);
+        let lists = [settings.concern_modules, settings.ignore_modules];
+        let words = settings.words.iter().chain(&lists).flatten().map(|word| word.count_bytes() + 1);
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
@@ -85,6 +89,7 @@ impl Sizes {
         plan.add::<u64>(self.samples.checked_mul(self.depth)?);
         plan.add::<u64>(self.depth);
         plan.add::<Answer>(1);
+        plan.add::<Tools>(1);
         plan.add::<Track>(SLOTS);
         for _ in 0..2 {
             plan.add::<Module>(MODULES);
@@ -142,6 +147,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let samples = mapping.fill(sizes.samples, || Sample::EMPTY)?;
     let pcs = mapping.carve(sizes.samples.checked_mul(sizes.depth)?)?;
     let frames = mapping.carve(sizes.depth)?;
+    let tools = mapping.place(Tools::new())?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
     let monitor_modules = modules(mapping)?;
@@ -159,6 +165,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         samples,
         pcs,
         frames,
+        tools,
         answer,
         tracks,
         monitor_modules,

@@ -37,10 +37,22 @@ pub struct Settings<'a> {
     pub formats: u32,
     /// Blocks kept in the directory.
     pub max_reports: u32,
+    /// Bytes of all reports.
+    pub max_report_bytes: u64,
+    /// Age from which reports go. s.
+    pub report_max_age_s: u32,
+    /// How long after its storing blocks may share a report; `None`: they never do. ns.
+    pub merge_window_ns: Option<u64>,
+    /// How long watching goes on after a start, 0 for ever. ns.
+    pub duration_ns: u64,
     /// The directory.
     pub report_dir: Option<&'a CStr>,
     /// Qualifier, version name, version code, user id, network type.
     pub words: [Option<&'a CStr>; 5],
+    /// Modules that lead reports.
+    pub concern_modules: Option<&'a CStr>,
+    /// Modules whose blocks nobody wants.
+    pub ignore_modules: Option<&'a CStr>,
 }
 
 impl Default for Settings<'_> {
@@ -61,8 +73,14 @@ impl Default for Settings<'_> {
             signal: 0,
             formats: BC_FORMAT_TEXT | BC_FORMAT_JSON,
             max_reports: 500,
+            max_report_bytes: 32 << 20,
+            report_max_age_s: 172_800,
+            merge_window_ns: Some(60_000_000_000),
+            duration_ns: 0,
             report_dir: None,
             words: [None; 5],
+            concern_modules: None,
+            ignore_modules: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::abi::bc_status::{self, *};
 use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT, BC_MERGE_OFF, bc_config};
 use crate::engine::settings::Settings;
+use crate::log_error;
 use crate::sample::sampler::Method;
 use crate::sys::signal;
 use core::ffi::{CStr, c_char};
@@ -85,6 +86,7 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
     let raw = unsafe {
         let given = config.cast::<usize>().read_unaligned();
         if given < size_of::<Raw>() {
+            log_error!("bc_config.struct_size: {given} is less than {}: was bc_config_init called?", size_of::<Raw>());
             return Err(BC_ERROR_INVALID_ARGUMENT);
         }
         ptr::copy_nonoverlapping(config.cast::<u8>(), raw.as_mut_ptr().cast(), size_of::<Raw>());
@@ -118,8 +120,17 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
         signal: raw.signal_number,
         formats: or(raw.report_formats, BC_FORMAT_TEXT | BC_FORMAT_JSON),
         max_reports: or(raw.max_reports, 500),
+        max_report_bytes: if raw.max_report_bytes == 0 { 32 << 20 } else { raw.max_report_bytes },
+        report_max_age_s: or(raw.report_max_age_s, 172_800),
+        merge_window_ns: match raw.merge_window_s {
+            BC_MERGE_OFF => None,
+            seconds => Some(u64::from(or(seconds, 60)) * 1_000_000_000),
+        },
+        duration_ns: u64::from(raw.monitor_duration_s) * 1_000_000_000,
         report_dir: text(raw.report_dir),
         words: [raw.qualifier, raw.version_name, raw.version_code, raw.user_id, raw.network_type].map(text),
+        concern_modules: text(raw.concern_modules),
+        ignore_modules: text(raw.ignore_modules),
     })
 }
 
@@ -135,42 +146,52 @@ fn is_on(toggle: u32, default: bool) -> bool {
     }
 }
 
-/// Every value is one that the contract knows.
+/// Every value is one that the contract knows. The log names the one that is not.
 fn check(raw: &Raw) -> Result<(), bc_status> {
-    let within = |value: u32, range: RangeInclusive<u32>| value == 0 || range.contains(&value);
-    let toggles = [
-        raw.stack_sampling,
-        raw.cpu_sampling,
-        raw.all_threads_on_block,
-        raw.report_ongoing,
-        raw.while_debugging,
-        raw.dumpable_window,
-        raw.redact_paths,
+    let numbers: [(&str, u32, RangeInclusive<u32>); 10] = [
+        ("block_threshold_ms", raw.block_threshold_ms, 1..=60_000),
+        ("sample_interval_ms", raw.sample_interval_ms, 1..=60_000),
+        ("hang_threshold_ms", raw.hang_threshold_ms, 1..=600_000),
+        ("max_loops", raw.max_loops, 1..=256),
+        ("max_stack_depth", raw.max_stack_depth, 8..=1024),
+        ("sample_capacity", raw.sample_capacity, 16..=65_536),
+        ("stack_sampling", raw.stack_sampling, 1..=OFF),
+        ("sampling_method", raw.sampling_method, 1..=METHOD_OFF),
+        ("report_formats", raw.report_formats, 1..=BC_FORMAT_TEXT | BC_FORMAT_JSON),
+        ("max_reports", raw.max_reports, 1..=100_000),
     ];
-    let is_right = within(raw.block_threshold_ms, 1..=60_000)
-        && within(raw.sample_interval_ms, 1..=60_000)
-        && within(raw.hang_threshold_ms, 1..=600_000)
-        && within(raw.max_loops, 1..=256)
-        && within(raw.max_stack_depth, 8..=1024)
-        && within(raw.sample_capacity, 16..=65_536)
-        && toggles.iter().all(|toggle| *toggle <= OFF)
-        && raw.sampling_method <= METHOD_OFF
-        && (raw.signal_number == 0 || signal::is_real_time(raw.signal_number))
-        && raw.report_formats <= (BC_FORMAT_TEXT | BC_FORMAT_JSON)
-        && within(raw.max_reports, 1..=100_000)
-        && (raw.max_report_bytes == 0 || raw.max_report_bytes >= 65_536);
-    if is_right { Ok(()) } else { Err(BC_ERROR_INVALID_ARGUMENT) }
+    let toggles = [
+        ("cpu_sampling", raw.cpu_sampling),
+        ("all_threads_on_block", raw.all_threads_on_block),
+        ("report_ongoing", raw.report_ongoing),
+        ("while_debugging", raw.while_debugging),
+        ("dumpable_window", raw.dumpable_window),
+        ("redact_paths", raw.redact_paths),
+    ];
+    let numbers = numbers.into_iter().chain(toggles.map(|(name, toggle)| (name, toggle, 1..=OFF)));
+    for (name, value, range) in numbers {
+        if value != 0 && !range.contains(&value) {
+            let (least, most) = (range.start(), range.end());
+            log_error!("bc_config.{name}: {value} is not in {least} to {most}");
+            return Err(BC_ERROR_INVALID_ARGUMENT);
+        }
+    }
+    if raw.signal_number != 0 && !signal::is_real_time(raw.signal_number) {
+        log_error!("bc_config.signal_number: {} is not in SIGRTMIN to SIGRTMAX", raw.signal_number);
+        return Err(BC_ERROR_INVALID_ARGUMENT);
+    }
+    if raw.max_report_bytes != 0 && raw.max_report_bytes < 65_536 {
+        log_error!("bc_config.max_report_bytes: {} is less than 65536", raw.max_report_bytes);
+        return Err(BC_ERROR_INVALID_ARGUMENT);
+    }
+    Ok(())
 }
 
 /// Nothing is asked for that this version does not have yet. What asks for less than that is honoured.
 fn support(raw: &Raw) -> Result<(), bc_status> {
-    const TWO_DAYS_S: u32 = 172_800;
-    let is_there = raw.all_threads_on_block != ON
-        && raw.monitor_duration_s == 0
-        && matches!(raw.report_max_age_s, 0 | TWO_DAYS_S)
-        && matches!(raw.merge_window_s, 0 | 60 | BC_MERGE_OFF)
-        && matches!(raw.max_report_bytes, 0 | 0x200_0000)
-        && raw.concern_modules.is_null()
-        && raw.ignore_modules.is_null();
-    if is_there { Ok(()) } else { Err(BC_ERROR_UNSUPPORTED) }
+    if raw.all_threads_on_block == ON {
+        log_error!("bc_config.all_threads_on_block: not in this version");
+        return Err(BC_ERROR_UNSUPPORTED);
+    }
+    Ok(())
 }

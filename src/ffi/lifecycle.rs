@@ -2,8 +2,11 @@
 
 use super::{config, status};
 use crate::abi::{bc_config, bc_status};
-use crate::engine::life;
+use crate::engine::install::Failure;
+use crate::engine::life::{self, Refusal};
 use crate::hook::alooper;
+use crate::log_error;
+use crate::report::sink::Lossy;
 
 /// Reserves all memory, makes the library's threads and opens what must be open. Watching begins with `bc_start`.
 /// `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing.
@@ -16,11 +19,17 @@ use crate::hook::alooper;
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
+    life::adopt();
     // SAFETY: the caller filled the structure by the contract.
     match unsafe { config::read(config) } {
         Ok(settings) => {
             alooper::look_up();
-            status(life::install(&settings))
+            let result = life::install(&settings);
+            if let Err(Refusal::Failed(Failure::Directory(error))) = result {
+                let path = settings.report_dir.unwrap_or_default().to_bytes();
+                log_error!("bc_config.report_dir: {}: {error}", Lossy(path));
+            }
+            status(result)
         }
         Err(error) => error,
     }

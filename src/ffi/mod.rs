@@ -25,9 +25,6 @@ fn status(result: Result<(), Refusal>) -> bc_status {
         Err(Refusal::Timeout) => BC_ERROR_TIMEOUT,
         Err(Refusal::Fault) => BC_ERROR_INTERNAL,
         Err(Refusal::Failed(Failure::NoMemory)) => BC_ERROR_NO_MEMORY,
-        Err(Refusal::Failed(Failure::Directory(error))) => {
-            crate::log_error!("the report directory cannot be used: error {}", error.0);
-            BC_ERROR_IO
-        }
+        Err(Refusal::Failed(Failure::Directory(_))) => BC_ERROR_IO,
     }
 }

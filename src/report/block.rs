@@ -101,6 +101,8 @@ pub struct Context<'a> {
     pub sample_interval_ns: u64,
     /// Only the base names of modules are told.
     pub redact_paths: bool,
+    /// Modules whose stacks lead the text.
+    pub concern: super::module_list::ModuleList<'a>,
     /// The library's account of itself at this time.
     pub health: &'a crate::abi::bc_health,
 }

@@ -8,6 +8,7 @@ use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sys::bell::Bell;
 use crate::sys::counters::{BLOCKS_DROPPED, BLOCKS_SEEN, LISTENER_OVERRUNS};
 use crate::sys::lock::Lock;
+use core::sync::atomic::AtomicBool;
 
 /// Parcels of an installation.
 pub const PARCELS: usize = 8;
@@ -19,6 +20,8 @@ pub struct Delivery {
     pub reporter: Bell,
     /// Rung whenever something has been written or delivered: who waits for that sleeps here.
     pub progress: Bell,
+    /// The writer has put something off that belongs to a block which it has dealt with.
+    pub owes: AtomicBool,
 }
 
 struct Inner {
@@ -32,7 +35,7 @@ impl Delivery {
     /// All parcels are free.
     pub fn new(free: [Option<&'static mut Parcel>; PARCELS]) -> Delivery {
         let inner = Inner { free, queue: [const { None }; PARCELS], delivering: 0 };
-        Delivery { inner: Lock::new(inner), reporter: Bell::new(), progress: Bell::new() }
+        Delivery { inner: Lock::new(inner), reporter: Bell::new(), progress: Bell::new(), owes: AtomicBool::new(false) }
     }
 
     /// A parcel for the writer.

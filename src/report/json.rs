@@ -3,7 +3,7 @@
 //! Every key is always there, in the same order; what is not known is `null`. A line for each key, sample, frame and
 //! stack keeps the object readable without a tool.
 
-use super::block::{Block, Context, CpuTick};
+use super::block::{Block, Context, CpuTick, Repeats};
 use super::hot::HotStacks;
 use super::sink::Sink;
 use super::view::{Frame, Frames, Sample, base_name};
@@ -139,17 +139,22 @@ fn verdict(json: &mut Json, block: &Block) {
     json.sink.text("}");
     json.key("progress");
     json.word(block.progress.map(words::progress));
-    json.key("repeats");
-    json.sink.text("{\"count\":");
-    json.sink.decimal(block.repeats.count.into());
-    json.inner("wall_ms_total");
-    json.sink.ms(block.repeats.wall_ns_total);
-    json.inner("last_unix_ms");
-    match block.repeats.count {
-        0 => json.sink.text("null"),
-        _ => json.sink.signed(block.repeats.last_unix_ms),
+    json.sink.text(",\n");
+    repeats(json.sink, &block.repeats);
+}
+
+/// The key and its value, a line of its own.
+pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
+    sink.text("\"repeats\":{\"count\":");
+    sink.decimal(repeats.count.into());
+    sink.text(",\"wall_ms_total\":");
+    sink.ms(repeats.wall_ns_total);
+    sink.text(",\"last_unix_ms\":");
+    match repeats.count {
+        0 => sink.text("null"),
+        _ => sink.signed(repeats.last_unix_ms),
     }
-    json.sink.text("}");
+    sink.text("}");
 }
 
 fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {

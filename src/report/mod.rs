@@ -1,15 +1,23 @@
 //! From a block to text, JSON and a file.
 
+pub mod amend;
 pub mod block;
 pub mod delivery;
 mod escape;
+pub mod facts;
+pub mod filing;
+pub mod filter;
 pub mod hot;
 pub mod json;
+pub mod listeners;
+pub mod merge;
+pub mod module_list;
 pub mod names;
 mod number;
 mod own;
 pub mod parcel;
 pub mod place;
+mod remark;
 pub mod reporter;
 pub mod resolve;
 pub mod retention;

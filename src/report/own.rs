@@ -1,7 +1,7 @@
-//! What BlockCanary's log does not have and ours does: more keys, and the most frequent stack as a section that `ndk-stack`
+//! What BlockCanary's log does not have and ours does: more keys, and the leading stack as a section that `ndk-stack`
 //! symbolises as it stands.
 
-use super::block::{Block, Context};
+use super::block::{Block, Context, Repeats};
 use super::hot::HotStacks;
 use super::sink::Sink;
 use super::text::{end, key, number, value};
@@ -12,7 +12,8 @@ use super::words;
 pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
     keys(sink, block);
     let hot = HotStacks::of(block.samples);
-    if let Some(sample) = hot.iter().next().and_then(|hottest| block.samples.get(hottest.index)) {
+    let leader = context.concern.leader(block.samples, &hot);
+    if let Some(sample) = leader.and_then(|leader| block.samples.get(leader)) {
         native_stack(sink, block, context, sample.frames);
     }
 }
@@ -38,8 +39,24 @@ fn keys(sink: &mut Sink, block: &Block) {
         sink.ms(wait);
         end(sink);
     }
-    number(sink, "repeat-count", block.repeats.count.into());
+    repeats(sink, &block.repeats);
     end(sink);
+}
+
+/// How the lines of `repeats` begin, and no others.
+pub(super) const REPEATS: &str = "repeat-";
+
+/// What came again of the block.
+pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
+    number(sink, "repeat-count", repeats.count.into());
+    if repeats.count > 0 {
+        key(sink, "repeat-ms-in-all");
+        sink.ms(repeats.wall_ns_total);
+        end(sink);
+        key(sink, "repeat-last-unix-ms");
+        sink.signed(repeats.last_unix_ms);
+        end(sink);
+    }
 }
 
 /// `ndk-stack` begins at the banner and ends at the first line behind the frames that is none. It reads a path up to a

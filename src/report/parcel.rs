@@ -3,6 +3,8 @@
 
 use super::block::{Block, CpuTick, Progress, Repeats};
 use super::hot::HotStacks;
+use super::merge;
+use super::module_list::ModuleList;
 use super::resolve::{Resolver, unknown};
 use super::text_space::TextSpace;
 use super::view::Samples;
@@ -15,6 +17,9 @@ use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
 use core::ptr;
 
+/// Room for a path.
+const PATH: usize = super::place::PATH_SIZE + 128;
+
 /// See above. Its pointers lead into its own memory.
 pub struct Parcel {
     /// The block but for samples; its pointers are filled in when it is handed out.
@@ -26,8 +31,11 @@ pub struct Parcel {
     /// See `Block`.
     pub progress: Option<Progress>,
     what: *const c_char,
-    path: *const c_char,
-    report_path: *const c_char,
+    /// Later blocks that share the report, this one among them if it does.
+    pub repeats: Repeats,
+    /// The report's path and a NUL, nothing while there is no report.
+    path: [u8; PATH],
+    has_path: bool,
     samples: &'static mut [bc_sample],
     sample_count: usize,
     frames: &'static mut [bc_frame],
@@ -53,8 +61,9 @@ impl Parcel {
             cpu: CpuTime::default(),
             progress: None,
             what: ptr::null(),
-            path: ptr::null(),
-            report_path: ptr::null(),
+            repeats: Repeats::default(),
+            path: [0; PATH],
+            has_path: false,
             samples,
             sample_count: 0,
             frames,
@@ -75,7 +84,7 @@ impl Parcel {
         self.text.clear();
         // First, so that no length of symbols takes their room.
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
-        (self.path, self.report_path) = (ptr::null(), ptr::null());
+        (self.repeats, self.has_path) = (Repeats::default(), false);
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
         // More frames than there is room for: samples are left out evenly.
         let stride = needed.div_ceil(self.frames.len().max(1)).max(1);
@@ -146,14 +155,21 @@ impl Parcel {
         unsafe { Samples::new(samples) }
     }
 
-    /// Where the report will be, if it is stored.
-    pub fn set_path(&mut self, path: &[u8]) {
-        self.path = self.text.put(path);
+    /// What leads the report, named as in `merge::stack`.
+    pub fn leading_stack(&self, concern: &ModuleList) -> Option<u64> {
+        let samples = self.view();
+        let leader = concern.leader(samples, &HotStacks::of(samples))?;
+        samples.get(leader).map(|sample| merge::stack(sample.frames))
     }
 
-    /// It has been stored there.
-    pub fn is_stored(&mut self) {
-        self.report_path = self.path;
+    /// The report is at the path that `write` writes with a NUL behind it.
+    pub fn set_path<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) {
+        self.has_path = write(&mut self.path).is_ok();
+    }
+
+    /// Where the report is, if there is one.
+    pub fn path(&self) -> Option<&[u8]> {
+        self.has_path.then(|| name(&self.path))
     }
 
     /// For the text and JSON forms.
@@ -178,7 +194,7 @@ impl Parcel {
             cpu_uncertainty_ns: self.cpu.uncertainty_ns,
             threshold_ns: self.case.limit_ns,
             run_queue_wait_ns: None,
-            repeats: Repeats::default(),
+            repeats: self.repeats,
             progress: self.progress,
             samples: self.view(),
             cpu: self.ticks.get(..self.tick_count).unwrap_or(&[]),
@@ -193,7 +209,7 @@ impl Parcel {
             state: self.state,
             cause: bc_cause::BC_CAUSE_UNKNOWN,
             tid: self.case.tid,
-            repeats: 0,
+            repeats: self.repeats.count,
             tag: self.case.tag,
             start_unix_ms: self.case.start_unix_ms,
             start_ns: self.case.from.0,
@@ -203,7 +219,7 @@ impl Parcel {
             loop_name: self.case.loop_name.as_ptr().cast(),
             what: self.what,
             cause_detail: ptr::null(),
-            report_path: self.report_path,
+            report_path: if self.has_path { self.path.as_ptr().cast() } else { ptr::null() },
             sample_count: self.sample_count,
             sample_size: size_of::<bc_sample>(),
             frame_size: size_of::<bc_frame>(),

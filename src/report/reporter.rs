@@ -1,18 +1,15 @@
-//! The reporter: runs the listener, one block at a time, and nothing else. It may be stuck there; nobody waits for it.
+//! The reporter: runs the listeners, one block at a time, and nothing else. It may be stuck there; nobody waits for it.
 
 use super::delivery::Delivery;
+use super::listeners;
 use super::parcel::Parcel;
 use crate::abi::bc_block_listener;
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sample::case::Phase;
 use crate::sample::evidence::Evidence;
-use crate::sys::callback::Callback;
 use crate::sys::counters::BLOCKS_DELIVERED;
 use crate::sys::lock::Lock;
 use core::sync::atomic::{AtomicBool, Ordering::*};
-
-/// The program's listener.
-pub static LISTENER: Callback<bc_block_listener> = Callback::new();
 
 /// The thread's state.
 pub struct Reporter {
@@ -52,7 +49,7 @@ impl Reporter {
             }
         }
         let block = parcel.c_block();
-        LISTENER.run(|listener, user_data| call(listener, &block, user_data));
+        listeners::each(|listener, user_data| call(listener, &block, user_data));
         if parcel.state == BC_BLOCK_ENDED {
             BLOCKS_DELIVERED.add_one();
         }

@@ -7,6 +7,7 @@ use super::names::{Format, Name};
 use crate::sys::directory::{self, Entry};
 use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
+use crate::sys::files::Status;
 use crate::sys::{files, process};
 
 /// Names in the table.
@@ -111,28 +112,37 @@ pub fn each_file(
     })
 }
 
-/// Calls `visit` once for every block that has report files.
-pub fn each_block(directory: &Fd, buffer: &mut [u8], visit: &mut dyn FnMut(Name)) -> Result<(), Errno> {
-    each_file(directory, buffer, &mut |name, format, _| {
-        // A block with both is met as its text.
-        let other = || files::status(directory, name.file(Format::Text).as_c_str()).is_ok();
-        if format == Format::Text || !other() {
-            visit(name);
+/// Calls `visit` once for every block that has report files, with the status of one of them.
+pub fn each_block(directory: &Fd, buffer: &mut [u8], visit: &mut dyn FnMut(Name, Status)) -> Result<(), Errno> {
+    each_file(directory, buffer, &mut |name, format, entry| {
+        if stands_for_block(directory, &name, format)
+            && let Ok(status) = files::status(directory, entry.name)
+        {
+            visit(name, status);
         }
         true
     })
     .map(drop)
 }
 
-/// Removes the files of a block. What is gone already is no error.
-pub fn remove(directory: &Fd, name: Name) -> Result<(), Errno> {
+/// Of the files of a block, one stands for it: the text, if there is one.
+pub fn stands_for_block(directory: &Fd, name: &Name, format: Format) -> bool {
+    format == Format::Text || files::status(directory, name.file(Format::Text).as_c_str()).is_err()
+}
+
+/// Removes the files of a block, and tells how many bytes they had. What is gone already is no error.
+pub fn remove(directory: &Fd, name: Name) -> Result<u64, Errno> {
+    let mut bytes = 0u64;
     for format in [Format::Text, Format::Json] {
-        match files::remove(directory, name.file(format).as_c_str()) {
-            Ok(()) | Err(Errno(libc::ENOENT)) => {}
+        let file = name.file(format);
+        let size = files::status(directory, file.as_c_str()).map_or(0, |status| status.size);
+        match files::remove(directory, file.as_c_str()) {
+            Ok(()) => bytes = bytes.saturating_add(size),
+            Err(Errno(libc::ENOENT)) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Removes files that were never finished: by processes that are gone, or under our own id by an earlier process.

@@ -45,6 +45,24 @@ fn copy(to: &mut [u8], from: &[u8]) -> usize {
     count
 }
 
+/// Bytes of any kind as text for a message: what is no UTF-8 or no visible character becomes a question mark.
+pub struct Lossy<'a>(pub &'a [u8]);
+
+impl core::fmt::Display for Lossy<'_> {
+    fn fmt(&self, to: &mut core::fmt::Formatter) -> core::fmt::Result {
+        use core::fmt::Write;
+        for chunk in self.0.utf8_chunks() {
+            for letter in chunk.valid().chars() {
+                to.write_char(if letter.is_control() { '?' } else { letter })?;
+            }
+            if !chunk.invalid().is_empty() {
+                to.write_char('?')?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Gathers text for an output. `finish` sends the last of it and tells whether all went well.
 pub struct Sink<'a> {
     output: &'a mut dyn Output,
@@ -62,6 +80,11 @@ impl<'a> Sink<'a> {
     /// Whether something went wrong; more need not be said then.
     pub fn failed(&self) -> bool {
         self.error.is_some()
+    }
+
+    /// Something went wrong in the making of what is written here.
+    pub fn fail(&mut self, error: Errno) {
+        self.error = self.error.or(Some(error));
     }
 
     /// Sends what is left.

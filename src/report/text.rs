@@ -5,6 +5,7 @@
 //! begin with none of theirs, and everything of ours stands before `stack`. Ours are in `own.rs`.
 
 use super::block::{Block, Context, CpuTick};
+use super::hot::HotStacks;
 use super::own;
 use super::sink::Sink;
 use super::view::{Frame, Sample};
@@ -162,8 +163,15 @@ fn share(sink: &mut Sink, name: &str, hundredths: u32) {
 
 /// One entry a sample that has frames: its time, an empty line, the frames, an empty line. The entry counts for readers
 /// only when they come to that last line.
+///
+/// The oldest is first, unless modules of concern are told and another one touches them and leads the report.
 fn stack(sink: &mut Sink, block: &Block, context: &Context) {
-    let entries = block.samples.iter().filter(|sample| !sample.frames.is_empty());
+    let concerned =
+        |leader: &usize| block.samples.get(*leader).is_some_and(|sample| context.concern.is_touched_by(sample.frames));
+    let hot = (!context.concern.is_empty()).then(|| HotStacks::of(block.samples));
+    let leader = hot.and_then(|hot| context.concern.leader(block.samples, &hot)).filter(concerned);
+    let numbers = leader.into_iter().chain((0..block.samples.len()).filter(|number| Some(*number) != leader));
+    let entries = numbers.filter_map(|number| block.samples.get(number)).filter(|sample| !sample.frames.is_empty());
     for (index, sample) in entries.enumerate() {
         if sink.failed() {
             return;

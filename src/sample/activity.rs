@@ -56,13 +56,13 @@ pub fn observe(tid: i32, files: &SubjectFiles) -> Activity {
     let mut first: Option<(u64, u64)> = None;
     loop {
         let Some(cpu_ns) = thread_cpu(tid) else { return Activity::Gone };
-        let switches = switches(files);
         match glance(files) {
             Some(Glance::Waiting(at)) => return Activity::Waits { at, cpu_ns },
             Some(Glance::WaitingUnseen) => return Activity::WaitsUnseen,
             Some(Glance::Running) => {}
             None => return Activity::Gone,
         }
+        let switches = switches(files);
         let pause_ns = match first {
             Some((cpu_then, switches_then)) if switches_then == switches => {
                 let used_ns = cpu_ns.saturating_sub(cpu_then);

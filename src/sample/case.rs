@@ -95,6 +95,10 @@ pub struct Case {
     pub is_hang: bool,
     /// The writer has made its files; each further state writes them again.
     pub is_stored: bool,
+    /// What the filter has said, once it has been asked.
+    pub is_wanted: Option<bool>,
+    /// The block whose report it shares, 0 for none.
+    pub shares: u64,
 }
 
 impl Case {
@@ -126,6 +130,8 @@ impl Case {
         stride: 1,
         is_hang: false,
         is_stored: false,
+        is_wanted: None,
+        shares: 0,
     };
 
     /// The moment of sample tick number `ticks + 1`, counted from the begin.

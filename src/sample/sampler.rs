@@ -11,12 +11,13 @@ use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGN
 use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
+use crate::unwind::arch;
 use crate::unwind::cache::Cached;
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
-use crate::unwind::walk::{Stack, walk};
+use crate::unwind::walk::{Stack, Walker};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
@@ -115,7 +116,37 @@ pub struct Sampler {
     modules: ModuleTable<'static>,
     refreshed: Ticks,
     frames: &'static mut [u64],
+    tools: &'static mut Tools,
+    /// The last sample, if it was of a waiting thread: its frames still stand in `frames`.
+    last_wait: Option<LastWait>,
     method: Method,
+}
+
+/// What unwinding needs and a stack is too small for.
+pub struct Tools {
+    walker: Walker,
+    memory: Cached<OwnMemory>,
+}
+
+impl Tools {
+    /// Of this process.
+    pub fn new() -> Tools {
+        Tools { walker: Walker::new(), memory: Cached::new(OwnMemory::new()) }
+    }
+}
+
+impl Default for Tools {
+    fn default() -> Tools {
+        Tools::new()
+    }
+}
+
+/// A waiting thread that was sampled. While its CPU clock stands it has not moved, and its stack is the same.
+struct LastWait {
+    tid: i32,
+    cpu_ns: u64,
+    at: Waiting,
+    sample: Sample,
 }
 
 impl Sampler {
@@ -124,9 +155,11 @@ impl Sampler {
         answer: &'static mut Answer,
         modules: ModuleTable<'static>,
         frames: &'static mut [u64],
+        tools: &'static mut Tools,
         method: Method,
     ) -> Sampler {
-        Sampler { requests: Requests::new(answer), modules, refreshed: Ticks(0), frames, method }
+        let requests = Requests::new(answer);
+        Sampler { requests, modules, refreshed: Ticks(0), frames, tools, last_wait: None, method }
     }
 
     /// Watching begins: takes a signal, if one will be sent.
@@ -156,13 +189,17 @@ impl Sampler {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
         sample.is_listed = self.method != Method::Off;
-        if let Some(files) = subject.files {
-            let mut text = [0; 512];
-            let stat = files.stat.read(&mut text).ok().and_then(ThreadStat::parse);
-            if stat.is_some_and(|stat| stat.start_time != subject.start_time) {
+        if let Some(again) = self.same_wait(subject) {
+            let at = core::mem::replace(&mut sample, again).at;
+            sample.at = at;
+            return self.taken(subject, sample);
+        }
+        self.last_wait = None;
+        if let Some(stat) = stat(subject.files) {
+            if stat.start_time != subject.start_time {
                 return Taken::Over;
             }
-            sample.thread_state = stat.map_or(0, |stat| stat.state);
+            sample.thread_state = stat.state;
         }
         match (self.method, subject.files) {
             (Method::Off, _) => {}
@@ -172,12 +209,25 @@ impl Sampler {
             (Method::NoSignal, None) => {}
             (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
+        self.taken(subject, sample)
+    }
+
+    fn taken(&self, subject: &Subject, sample: Sample) -> Taken {
         if subject.stretch_word.load(Acquire) != subject.stretch {
             SAMPLES_LOST.add_one();
             return Taken::Over;
         }
         SAMPLES_TAKEN.add_one();
         Taken::Sample(sample)
+    }
+
+    /// The last sample once more, if the thread has not run since.
+    fn same_wait(&self, subject: &Subject) -> Option<Sample> {
+        let last = self.last_wait.as_ref().filter(|last| last.tid == subject.tid)?;
+        let mut text = [0; 512];
+        let state = KernelState::parse(subject.files?.system_call.as_ref()?.read(&mut text).ok()?)?;
+        let is_same = state == KernelState::Waiting(last.at) && clock::thread_cpu(subject.tid) == Some(last.cpu_ns);
+        is_same.then_some(last.sample)
     }
 
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
@@ -205,17 +255,18 @@ impl Sampler {
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
     /// read may be of two moments then.
     fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
-        let memory = Cached::new(OwnMemory::new());
         self.know(at.pc);
+        let Tools { walker, memory } = &mut *self.tools;
+        memory.forget();
         let mut stack = Stack::new(self.frames);
-        walk(&Registers::new(at.pc, at.sp), &memory, &self.modules, subject.stack, &mut stack);
-        let mut text = [0; 512];
-        let stat = subject.files.and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
+        walker.walk(&registers_of(at), memory, &self.modules, subject.stack, &mut stack);
+        let stat = stat(subject.files);
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
             return false;
         }
         sample.thread_state = stat.map_or(sample.thread_state, |stat| stat.state);
         keep(&stack, bc_sample_method::BC_SAMPLE_KERNEL_STATE, sample);
+        self.last_wait = Some(LastWait { tid: subject.tid, cpu_ns, at: *at, sample: *sample });
         true
     }
 
@@ -304,10 +355,11 @@ impl Sampler {
             self.refreshed = now;
             refresh(&mut self.modules, &OwnMemory::new());
         }
-        let rest = Cached::new(OwnMemory::new());
-        let memory = AnsweredStack { answer, high: subject.stack.end, rest };
+        let Tools { walker, memory } = &mut *self.tools;
+        memory.forget();
+        let memory = AnsweredStack { answer, high: subject.stack.end, rest: &*memory };
         let mut stack = Stack::new(self.frames);
-        walk(&registers, &memory, &self.modules, subject.stack, &mut stack);
+        walker.walk(&registers, &memory, &self.modules, subject.stack, &mut stack);
         keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
         true
     }
@@ -322,6 +374,21 @@ impl Sampler {
             }
         }
     }
+}
+
+fn stat(files: Option<&SubjectFiles>) -> Option<ThreadStat> {
+    let mut text = [0; 512];
+    ThreadStat::parse(files?.stat.read(&mut text).ok()?)
+}
+
+/// What the kernel tells of a waiting thread's registers: pc, sp, and those that hold the arguments of its system call,
+/// in which a stub may keep its return address (`vfork`) or its caller's frame pointer.
+fn registers_of(at: &Waiting) -> Registers {
+    let mut registers = Registers::new(at.pc, at.sp);
+    for (number, value) in at.call.iter().flat_map(|(_, arguments)| arch::ARGUMENTS.iter().zip(arguments)) {
+        registers.set(*number, *value);
+    }
+    registers
 }
 
 fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {

@@ -34,6 +34,10 @@ struct Current<F> {
     generation: u32,
 }
 
+/// Tells what was put in before from what was put in since.
+#[derive(Clone, Copy)]
+pub struct Generation(u32);
+
 #[derive(Clone, Copy)]
 struct Entry<F> {
     function: F,
@@ -56,13 +60,20 @@ impl<T: Copy> Callback<Option<T>> {
     /// Puts another in its place, or none, and waits until the old one runs on no other thread. Where that thread waits
     /// for the calling one in the same way, waiting would never end: then it is not waited for.
     pub fn replace(&self, function: Option<T>, user_data: *mut c_void) {
-        let generation = {
-            let mut current = self.current.lock();
-            current.entry = Some(Entry { function, user_data: user_data.expose_provenance() });
-            current.generation = current.generation.checked_add(1).unwrap_or(1);
-            self.is_set.store(function.is_some(), Release);
-            current.generation
-        };
+        self.wait_until(self.put(function, user_data));
+    }
+
+    /// The first half of `replace`: puts another in its place, and gives what `wait_until` is to be told.
+    pub fn put(&self, function: Option<T>, user_data: *mut c_void) -> Generation {
+        let mut current = self.current.lock();
+        current.entry = Some(Entry { function, user_data: user_data.expose_provenance() });
+        current.generation = current.generation.checked_add(1).unwrap_or(1);
+        self.is_set.store(function.is_some(), Release);
+        Generation(current.generation)
+    }
+
+    /// The second half of `replace`: waits until none from before that `put` runs on another thread.
+    pub fn wait_until(&self, Generation(generation): Generation) {
         let own = thread::tid();
         let mark = WAITERS.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok());
         for runner in &self.runners {
@@ -70,7 +81,8 @@ impl<T: Copy> Callback<Option<T>> {
                 let seen = self.came_out.load(Acquire);
                 let inside = runner.load(Acquire);
                 let (tid, runs) = ((inside >> 32) as i32, inside as u32);
-                if inside == 0 || tid == own || runs == generation || (is_waiting(tid) && is_anywhere_inside(own)) {
+                let is_newer = runs != 0 && runs.wrapping_sub(generation) as i32 >= 0;
+                if inside == 0 || tid == own || is_newer || (is_waiting(tid) && is_anywhere_inside(own)) {
                     break;
                 }
                 futex::wait(&self.came_out, seen, Some(GLANCE_NS));

@@ -48,6 +48,8 @@ counters! {
     BLOCKS_DELIVERED
     /// Blocks lost on the way to the listener.
     BLOCKS_DROPPED
+    /// Blocks that nobody wanted.
+    BLOCKS_FILTERED
     /// Samples taken.
     SAMPLES_TAKEN
     /// Samples thinned out or without a place.
@@ -64,6 +66,8 @@ counters! {
     REPORTS_WRITTEN
     /// Report files that could not be written.
     REPORTS_FAILED
+    /// Blocks that share a report.
+    REPORTS_MERGED
     /// Deliveries that found the queue full.
     LISTENER_OVERRUNS
     /// Looks of the monitor that came late by more than a sample interval.

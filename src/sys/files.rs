@@ -86,6 +86,18 @@ pub fn write_all(file: &Fd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Reads on; 0 at the end.
+pub fn read(file: &Fd, out: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        // SAFETY: pointer and length are those of one slice, which is filled at most.
+        let count = check(unsafe { libc::read(file.number(), out.as_mut_ptr().cast(), out.len()) } as i64);
+        match count {
+            Err(Errno(libc::EINTR)) => {}
+            other => return other.map(|count| (count.max(0) as usize).min(out.len())),
+        }
+    }
+}
+
 /// Gives a file another name, in place of what had that name.
 pub fn rename(directory: &Fd, from: &CStr, to: &CStr) -> Result<(), Errno> {
     let directory = directory.number();

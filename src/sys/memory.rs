@@ -1,6 +1,8 @@
 //! Reading the process's own memory without faulting.
 #![allow(unsafe_code)]
 
+use super::errno::Errno;
+
 /// The process's own memory, read by the kernel: an address that isn't readable gives an error, not a signal, also when
 /// another thread unmaps it in that instant.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +47,24 @@ impl OwnMemory {
                 0 as libc::c_long,
             )
         };
+        match usize::try_from(read) {
+            Ok(length) => length,
+            Err(_) if Errno::last() == Errno(libc::ENOSYS) => from_file(address, out),
+            Err(_) => 0,
+        }
+    }
+}
+
+/// The slower way, where the kernel (or what stands for it) lacks the call.
+fn from_file(address: usize, out: &mut [u8]) -> usize {
+    // SAFETY: a path that ends in a NUL; `out` is as long as is said; the descriptor is closed once.
+    unsafe {
+        let fd = libc::open(c"/proc/self/mem".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return 0;
+        }
+        let read = libc::pread64(fd, out.as_mut_ptr().cast(), out.len(), address as i64);
+        libc::close(fd);
         usize::try_from(read).unwrap_or(0)
     }
 }

@@ -11,6 +11,8 @@ pub const LINK: Option<u16> = facts::LINK;
 /// Registers that a call preserves, one bit a DWARF number: what the caller had is what the callee still has, unless
 /// its CFI says where it was saved.
 pub const PRESERVED: u64 = facts::PRESERVED;
+/// Registers that a system call takes its arguments in. They keep them while it waits.
+pub const ARGUMENTS: [u16; 6] = facts::ARGUMENTS;
 
 #[cfg(target_arch = "x86_64")]
 mod facts {
@@ -20,6 +22,8 @@ mod facts {
     pub const LINK: Option<u16> = None;
     /// rbx, rbp, r12 to r15.
     pub const PRESERVED: u64 = 1 << 3 | 1 << 6 | 0xf << 12;
+    /// rdi, rsi, rdx, r10, r8, r9.
+    pub const ARGUMENTS: [u16; 6] = [5, 4, 1, 10, 8, 9];
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -30,6 +34,8 @@ mod facts {
     pub const LINK: Option<u16> = Some(30);
     /// x18 (the platform's own: a shadow stack on Android) to x29.
     pub const PRESERVED: u64 = 0xfff << 18;
+    /// x0 to x5.
+    pub const ARGUMENTS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 }
 
 #[cfg(target_arch = "x86")]
@@ -40,6 +46,8 @@ mod facts {
     pub const LINK: Option<u16> = None;
     /// ebx, ebp, esi, edi.
     pub const PRESERVED: u64 = 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7;
+    /// ebx, ecx, edx, esi, edi, ebp.
+    pub const ARGUMENTS: [u16; 6] = [3, 1, 2, 6, 7, 5];
 }
 
 #[cfg(target_arch = "arm")]
@@ -51,6 +59,8 @@ mod facts {
     pub const LINK: Option<u16> = Some(14);
     /// r4 to r11.
     pub const PRESERVED: u64 = 0xff << 4;
+    /// r0 to r5.
+    pub const ARGUMENTS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 }
 
 /// The plain address in a saved return address, which may be signed.

@@ -272,10 +272,11 @@ fn reach(bounds: Span, sp: u64) -> Span {
     if bounds.holds(sp) { bounds } else { Span { start: sp, end: sp.saturating_add(OTHER_STACK) } }
 }
 
-/// The caller's frame lies above. Only a function that has not pushed anything yet may have its caller's stack pointer,
-/// where calls push nothing. Of each the pc and the stack pointer.
+/// The caller's frame lies above. Only a function that has not pushed anything may have its caller's stack pointer: where
+/// calls push nothing, or if it has taken its return address off the stack, as `vfork` does. Of each the pc and the stack
+/// pointer.
 fn rises(callee: (u64, u64), caller: (u64, u64), interrupted: bool, reach: Span) -> bool {
-    let leaf = arch::LINK.is_some() && interrupted && caller.1 == callee.1 && caller.0 != callee.0;
+    let leaf = interrupted && caller.1 == callee.1 && caller.0 != callee.0;
     (caller.1 > callee.1 || leaf) && caller.1 <= reach.end
 }
 

@@ -36,6 +36,8 @@ pub struct Monitor {
     orders: &'static Orders,
     /// Signal that was asked for, 0 for any.
     signal: i32,
+    /// Ends watching when its time is over.
+    end: fn(),
     is_running: bool,
     last_activity: Ticks,
     is_parking: bool,
@@ -45,8 +47,17 @@ pub struct Monitor {
 
 impl Monitor {
     /// Not yet running.
-    pub fn new(looks: Looks, orders: &'static Orders, signal: i32) -> Monitor {
-        Monitor { looks, orders, signal, is_running: false, last_activity: Ticks(0), is_parking: false, schedule: None }
+    pub fn new(looks: Looks, orders: &'static Orders, signal: i32, end: fn()) -> Monitor {
+        Monitor {
+            looks,
+            orders,
+            signal,
+            end,
+            is_running: false,
+            last_activity: Ticks(0),
+            is_parking: false,
+            schedule: None,
+        }
     }
 
     /// Looks until it is told to quit.
@@ -56,6 +67,9 @@ impl Monitor {
         self.schedule = ProcFile::open(c"/proc/thread-self/schedstat").ok();
         loop {
             let heard = bell::MONITOR.heard();
+            if self.orders.is_over(Ticks::now()) {
+                (self.end)();
+            }
             let orders = self.orders.read();
             self.start_or_stop(orders.is_running);
             let outlook = self.looks.look();
@@ -69,7 +83,8 @@ impl Monitor {
             let before = Ticks::now();
             let queued_before = self.queued_ns();
             let wake = self.wake_time(&outlook, before);
-            bell::MONITOR.sleep(heard, wake.map(|wake| wake.since(before)));
+            let limit = wake.into_iter().chain(orders.until).min();
+            bell::MONITOR.sleep(heard, limit.map(|limit| limit.since(before)));
             self.account_for(before, wake, queued_before, outlook.interval_ns);
         }
     }

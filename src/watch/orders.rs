@@ -9,6 +9,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 pub struct Orders {
     is_running: AtomicBool,
     quit: AtomicBool,
+    /// When watching ends by itself, 0 for never.
+    until: AtomicU64,
     /// Signals that the thread which started watching waits for, perhaps.
     avoid: AtomicU64,
     /// Looks asked for.
@@ -24,6 +26,8 @@ pub struct Read {
     pub is_running: bool,
     /// End.
     pub quit: bool,
+    /// When watching ends by itself.
+    pub until: Option<Ticks>,
     looks_wanted: u32,
 }
 
@@ -34,6 +38,7 @@ impl Orders {
         Orders {
             is_running: AtomicBool::new(false),
             quit: AtomicBool::new(false),
+            until: AtomicU64::new(0),
             avoid: AtomicU64::new(0),
             looks_wanted: AtomicU32::new(0),
             looks_done: AtomicU32::new(0),
@@ -43,7 +48,10 @@ impl Orders {
     /// By the monitor, before a look.
     pub fn read(&self) -> Read {
         let looks_wanted = self.looks_wanted.load(Acquire);
-        Read { is_running: self.is_running.load(Acquire), quit: self.quit.load(Acquire), looks_wanted }
+        let is_running = self.is_running.load(Acquire);
+        // After `is_running`, which is written behind it.
+        let until = Some(Ticks(self.until.load(Relaxed))).filter(|until| is_running && *until != Ticks(0));
+        Read { is_running, quit: self.quit.load(Acquire), until, looks_wanted }
     }
 
     /// By the monitor, after it.
@@ -51,6 +59,16 @@ impl Orders {
         if self.looks_done.swap(read.looks_wanted, AcqRel) != read.looks_wanted {
             futex::wake_all(&self.looks_done);
         }
+    }
+
+    /// Watching that is to be turned on will end by itself then, `None`: it will not.
+    pub fn set_end(&self, until: Option<Ticks>) {
+        self.until.store(until.map_or(0, |until| until.0), Relaxed);
+    }
+
+    /// Is watching on, and its time over?
+    pub fn is_over(&self, now: Ticks) -> bool {
+        self.read().until.is_some_and(|until| until <= now)
     }
 
     /// Watching is on or off from now on.

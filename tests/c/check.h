@@ -32,8 +32,15 @@
     }                                                                                                \
   } while (0)
 
-_Noreturn void check_failed(const char *file, int line, const char *condition, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void check_failed(const char *file, int line, const char *condition, const char *format, ...)
+    __attribute__((noreturn, format(printf, 4, 5)));
+
+/* A function that the compiler leaves as it is, so that stacks show it under its name. */
+#ifdef __clang__
+#define STAYS __attribute__((noinline, optnone))
+#else
+#define STAYS __attribute__((noinline, noipa))
+#endif
 
 /* One scenario; each runs in a process of its own. */
 struct test_case {

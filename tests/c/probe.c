@@ -75,7 +75,8 @@ static void found(void) {
   CHECK(blocks_in(BC_BLOCK_ENDED) == 0, "%u blocks below the threshold", blocks_in(BC_BLOCK_ENDED));
   for (unsigned i = 0; i < 10; i++) {
     have_it_work(400 + 7 * i);
-    flush();
+    /* The thread answers the ping behind its work. */
+    WAIT_FOR(blocks_in(BC_BLOCK_ENDED) >= i + 1, 5000);
     CHECK(blocks_in(BC_BLOCK_ENDED) == i + 1, "%u blocks after %u", blocks_in(BC_BLOCK_ENDED), i + 1);
   }
   unsigned named = 0;

@@ -3,6 +3,7 @@
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_frame, bc_health, bc_sample, bc_sample_method};
 use blockcanary::report::block::{Block, Context, Repeats};
+use blockcanary::report::module_list::ModuleList;
 use blockcanary::report::names::{Format, Name};
 use blockcanary::report::sink::{Memory, Sink};
 use blockcanary::report::store::{Space, Store};
@@ -146,6 +147,7 @@ pub fn context() -> Context<'static> {
         utc_offset_s: 3600,
         sample_interval_ns: 250 * MS,
         redact_paths: false,
+        concern: ModuleList::default(),
         health: &HEALTH,
     }
 }
@@ -219,7 +221,7 @@ pub fn own_name(ms: i64, id: u64) -> Name {
 }
 
 pub fn write(store: &mut Store, name: &Name, format: Format, text: &str) -> Result<(), Errno> {
-    store.write(name, format, &mut |sink| sink.text(text))
+    store.write(name, format, &|_| false, &mut |sink| sink.text(text))
 }
 
 pub fn file_name(name: &Name, format: Format) -> String {

@@ -11,6 +11,7 @@ static struct told told[BLOCKS_MAX];
 static atomic_uint told_count;
 static const char *expected_symbol;
 static unsigned expected_depth;
+static void (*_Atomic examiner)(const bc_block *block);
 
 static void copy(char *to, size_t size, const char *from) {
   snprintf(to, size, "%s", from == NULL ? "" : from);
@@ -46,7 +47,15 @@ void blocks_listener(const bc_block *block, void *user_data) {
     entry->samples_with_stack += sample->frame_count > 0;
     entry->samples_naming += expected_symbol != NULL && names(block, sample);
   }
+  void (*examine)(const bc_block *) = atomic_load(&examiner);
+  if (examine != NULL) {
+    examine(block);
+  }
   atomic_store(&told_count, n + 1);
+}
+
+void blocks_examine(void (*examine)(const bc_block *block)) {
+  atomic_store(&examiner, examine);
 }
 
 void blocks_expect(const char *symbol, unsigned depth) {

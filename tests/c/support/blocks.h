@@ -22,6 +22,9 @@ struct told {
   char path[512];
 };
 
+/* Asked about every block that is delivered, in any state, while its memory is valid; NULL: nobody. Runs on the
+ * library's reporter thread. */
+void blocks_examine(void (*examine)(const bc_block *block));
 /* The listener; its user_data is ignored. */
 void blocks_listener(const bc_block *block, void *user_data);
 /* From now on `samples_naming` counts samples in which this function is among the `depth` innermost frames. */

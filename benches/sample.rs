@@ -1,0 +1,207 @@
+//! What one sample of a waiting thread costs beside one read of the file that tells where it waits. Rounds in turn, so
+//! that what the machine does meanwhile meets all alike.
+#![allow(unsafe_code)]
+
+use blockcanary::abi::bc_sample_method;
+use blockcanary::sample::answer::Answer;
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools, refresh};
+use blockcanary::sys::clock;
+use blockcanary::sys::memory::OwnMemory;
+use blockcanary::sys::procfs::{KernelState, ProcFile};
+use blockcanary::unwind::cache::Cached;
+use blockcanary::unwind::elf::Span;
+use blockcanary::unwind::memory::Copied;
+use blockcanary::unwind::modules::{Module, ModuleTable};
+use blockcanary::unwind::registers::Registers;
+use blockcanary::unwind::walk::{Stack, Walker, walk};
+use std::ffi::CString;
+use std::hint::black_box;
+use std::io::{PipeReader, PipeWriter, Read};
+use std::sync::atomic::AtomicUsize;
+use std::sync::mpsc;
+use std::time::Instant;
+
+/// Functions around the wait.
+const DEPTH: u32 = 12;
+const ROUNDS: usize = 15;
+const TIMES: u32 = 2000;
+/// A sample may cost so many reads.
+const BAR: f64 = 3.5;
+
+#[inline(never)]
+fn wait_below(depth: u32, reader: &mut PipeReader) -> u32 {
+    if depth == 0 {
+        // Ends when the writer is dropped.
+        let mut byte = [0];
+        return reader.read(&mut byte).map_or(1, |_| 0);
+    }
+    black_box(wait_below(depth - 1, reader)) + 1
+}
+
+struct Waiter {
+    tid: i32,
+    stack: Span,
+    _writer: PipeWriter,
+}
+
+/// A thread that waits until the end.
+fn waiter() -> Waiter {
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let here = 0u8;
+        // SAFETY: takes nothing.
+        let tid = unsafe { libc::gettid() };
+        tell.send((tid, (&raw const here).addr() as u64)).expect("told");
+        wait_below(DEPTH, &mut reader)
+    });
+    let (tid, near) = told.recv().expect("tid");
+    let stack = Span { start: near - (1 << 16), end: near + 2048 };
+    Waiter { tid, stack, _writer: writer }
+}
+
+fn file(tid: i32, name: &str) -> ProcFile {
+    let path = CString::new(format!("/proc/self/task/{tid}/{name}")).expect("a path");
+    ProcFile::open(&path).expect(name)
+}
+
+fn leak<T: Clone>(value: T, count: usize) -> &'static mut [T] {
+    vec![value; count].leak()
+}
+
+fn modules() -> ModuleTable<'static> {
+    let mut table = ModuleTable::new(leak(Module::default(), 512), leak(0, 1 << 16));
+    refresh(&mut table, &OwnMemory::new());
+    table
+}
+
+/// A name and what is measured.
+type Candidate<'a> = (&'a str, Box<dyn FnMut() + 'a>);
+
+fn keep<T>(value: T) {
+    let _ = black_box(value);
+}
+
+fn nanoseconds(each: &mut dyn FnMut()) -> f64 {
+    let begin = Instant::now();
+    for _ in 0..TIMES {
+        each();
+    }
+    begin.elapsed().as_nanos() as f64 / f64::from(TIMES)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What is measured, and its name.
+type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
+
+fn main() {
+    let waiter = waiter();
+    let open = || SubjectFiles {
+        stat: file(waiter.tid, "stat"),
+        status: file(waiter.tid, "status"),
+        system_call: Some(file(waiter.tid, "syscall")),
+    };
+    let files = open();
+    let (stat, status, system_call) =
+        (file(waiter.tid, "stat"), file(waiter.tid, "status"), file(waiter.tid, "syscall"));
+    let mut text = [0; 2048];
+    let waiting = loop {
+        if let Some(KernelState::Waiting(at)) = KernelState::parse(system_call.read(&mut text).expect("syscall")) {
+            break at;
+        }
+        std::thread::yield_now();
+    };
+    let mut answer = Vec::<Answer>::with_capacity(1);
+    // SAFETY: all zeros are a valid answer, and the room is there.
+    let answer = unsafe {
+        answer.as_mut_ptr().write_bytes(0, 1);
+        answer.set_len(1);
+        &mut answer.leak()[0]
+    };
+    let mut sampler =
+        Sampler::new(answer, modules(), leak(0, 128), Box::leak(Box::new(Tools::new())), Method::NoSignal);
+    let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
+    let mut walker = Walker::new();
+    let mut copy = [0; 4096];
+    let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+    let start_time = {
+        let text = stat.read(&mut text).expect("stat");
+        blockcanary::sys::procfs::ThreadStat::parse(text).expect("a stat").start_time
+    };
+    let mut runs = Runs::UNKNOWN;
+    let mut whole = 0;
+    let mut subject = Subject {
+        tid: waiter.tid,
+        files: Some(&files),
+        start_time,
+        stretch_word: stretch,
+        stretch: 0,
+        stack: waiter.stack,
+        runs: &mut runs,
+    };
+    let mut buffer = [0; 2048];
+    let mut other = [0; 2048];
+    let mut third = [0; 2048];
+    let mut candidates: Vec<Candidate> = vec![
+        ("one read of the file", Box::new(|| keep(system_call.read(&mut buffer).map(<[u8]>::len)))),
+        (
+            "a sample without a signal",
+            Box::new(|| {
+                let Taken::Sample(sample) = sampler.sample(&mut subject) else { panic!("over") };
+                assert_eq!(sample.method, bc_sample_method::BC_SAMPLE_KERNEL_STATE);
+                assert!(sample.frame_count > DEPTH);
+                whole += u32::from(!sample.truncated);
+            }),
+        ),
+        (
+            "  of that: the walk",
+            Box::new(|| {
+                let mut stack = Stack::new(frames);
+                let memory = Cached::new(OwnMemory::new());
+                walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
+                assert!(stack.pcs().len() > DEPTH as usize);
+            }),
+        ),
+        (
+            "  the walk by remembered rules, of a copy",
+            Box::new(|| {
+                let mut stack = Stack::new(more_frames);
+                let length = OwnMemory::new().copy(waiting.sp, &mut copy);
+                let memory = Copied { base: waiting.sp, bytes: &copy[..length], rest: OwnMemory::new() };
+                walker.walk(&Registers::new(waiting.pc, waiting.sp), &memory, &table, waiter.stack, &mut stack);
+                assert!(stack.pcs().len() > DEPTH as usize);
+            }),
+        ),
+        ("  of that: a read of stat", Box::new(|| keep(stat.read(&mut other).map(<[u8]>::len)))),
+        ("  of that: a read of status", Box::new(|| keep(status.read(&mut third).map(<[u8]>::len)))),
+        ("  of that: a read of the CPU clock", Box::new(|| keep(clock::thread_cpu(waiter.tid)))),
+    ];
+    let mut rounds = vec![Vec::new(); candidates.len()];
+    for round in 0..=ROUNDS {
+        for turn in 0..candidates.len() {
+            let number = (turn + round) % candidates.len();
+            let each = nanoseconds(&mut *candidates[number].1);
+            // The first round warms.
+            if round > 0 {
+                rounds[number].push(each);
+            }
+        }
+    }
+    println!("{:40} {:>10} {:>7}", "", "median ns", "ratio");
+    let mut kept = true;
+    for (number, (name, _)) in candidates.iter().enumerate() {
+        let ratio = median(rounds[number].iter().zip(&rounds[0]).map(|(each, base)| each / base).collect());
+        let bar = if number == 1 { format!("  {BAR:.2}") } else { String::new() };
+        let missed = number == 1 && ratio > BAR;
+        kept &= !missed;
+        let verdict = if missed { "  MISSED" } else { "" };
+        println!("{name:40} {:10.0} {ratio:7.2}{bar}{verdict}", median(rounds[number].clone()));
+    }
+    drop(candidates);
+    println!("{whole} stacks whole");
+    std::process::exit(i32::from(!kept));
+}
