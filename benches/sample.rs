@@ -95,15 +95,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What is measured, and its name.
-type Candidate<'a> = (&'static str, Box<dyn FnMut() + 'a>);
-
 fn main() {
     let waiter = waiter();
     let open = || SubjectFiles {
         stat: file(waiter.tid, "stat"),
         status: file(waiter.tid, "status"),
         system_call: Some(file(waiter.tid, "syscall")),
+        schedule: None,
     };
     let files = open();
     let (stat, status, system_call) =

@@ -25,7 +25,8 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         .filter_map(|line| line.trim_start_matches('{').strip_prefix('"')?.split_once("\":").map(|(key, _)| key.into()))
         .collect();
     let expected = "schema id state loop what tag start_unix_ms wall_ms cpu_ms cpu_uncertainty_ms threshold_ms \
-                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu threads process device app health";
+                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu scheduling top_threads threads process \
+                    device app health";
     assert_eq!(keys.join(" "), expected);
     let report = parsed(&bytes);
     assert_eq!(report["schema"], "blockcanary.report/1");
@@ -38,12 +39,15 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
     assert_eq!(report["cpu_ms"], 3.25);
     assert_eq!(report["cpu_uncertainty_ms"], 0.001);
     assert_eq!(report["threshold_ms"], 1000);
-    assert_eq!(report["cause"], value!({"kind": "sleep", "detail": null}));
+    assert_eq!(report["cause"], value!({"kind": "sleep", "detail": null, "shares": {}}));
+    let scheduling = value!({"slices": null, "minor_faults": null, "major_faults": null, "voluntary_switches": null,
+        "involuntary_switches": null});
+    assert_eq!(report["scheduling"], scheduling);
     assert_eq!(report["repeats"], value!({"count": 0, "wall_ms_total": 0, "last_unix_ms": null}));
     for key in ["what", "run_queue_wait_ms", "progress", "threads"] {
         assert!(report[key].is_null(), "{key}");
     }
-    for key in ["samples", "hot_stacks", "cpu"] {
+    for key in ["samples", "hot_stacks", "cpu", "top_threads"] {
         assert_eq!(report[key], value!([]), "{key}");
     }
     assert_eq!(report["process"], value!({"name": "com.example.game", "pid": 4242}));

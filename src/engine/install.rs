@@ -16,8 +16,9 @@ use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
 use crate::report::writer::Writer;
+use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
-use crate::sample::evidence::Evidence;
+use crate::sample::evidence::{Evidence, OTHERS};
 use crate::sample::sampler::Sampler;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
@@ -103,7 +104,7 @@ impl Engine {
         };
         let built = (|| {
             let handles = Handles {
-                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth)))?,
+                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, OTHERS)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
                 switches: mapping.place(switches)?,
@@ -115,6 +116,7 @@ impl Engine {
                 evidence: handles.evidence,
                 sampler: Sampler::new(answer, monitor_modules, frames, tools, settings.method),
                 meter,
+                census: Census::new(parts.clocks),
                 writer: &handles.switches.writer,
                 terms: Terms {
                     interval_ns: settings.interval_ns,

@@ -8,8 +8,10 @@ use crate::report::resolve::{PLACES, Place};
 use crate::report::store::Space;
 use crate::sample::answer::Answer;
 use crate::sample::case::Case;
+use crate::sample::census::{self, Clock};
+use crate::sample::chain;
 use crate::sample::cpu::CpuTick;
-use crate::sample::evidence::Sample;
+use crate::sample::evidence::{OTHERS, Sample};
 use crate::sample::sampler::Tools;
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
@@ -46,6 +48,8 @@ pub struct Parts {
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
     pub tracks: &'static mut [Track; SLOTS],
+    /// The monitor's tables of threads.
+    pub clocks: &'static mut [Clock],
     /// The monitor's modules.
     pub monitor_modules: ModuleTable<'static>,
     /// The writer's modules.
@@ -75,9 +79,13 @@ impl Sizes {
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
-            samples: settings.samples,
+            samples: settings.samples.checked_add(OTHERS)?,
             depth: settings.depth,
-            parcel_frames: settings.samples.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            parcel_frames: settings
+                .samples
+                .checked_add(chain::MOST)?
+                .checked_mul(settings.depth.min(USUAL_DEPTH))?
+                .max(settings.depth),
             words: words.sum(),
         })
     }
@@ -91,6 +99,7 @@ impl Sizes {
         plan.add::<Answer>(1);
         plan.add::<Tools>(1);
         plan.add::<Track>(SLOTS);
+        plan.add::<Clock>(2 * census::MOST);
         for _ in 0..2 {
             plan.add::<Module>(MODULES);
             plan.add::<u8>(MODULE_TEXT);
@@ -150,6 +159,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let tools = mapping.place(Tools::new())?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
+    let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
     let monitor_modules = modules(mapping)?;
     let writer_modules = modules(mapping)?;
     let places = mapping.fill(PLACES, || Place::EMPTY)?;
@@ -168,6 +178,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         tools,
         answer,
         tracks,
+        clocks,
         monitor_modules,
         writer_modules,
         places,

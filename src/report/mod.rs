@@ -3,6 +3,7 @@
 pub mod amend;
 pub mod block;
 pub mod delivery;
+pub mod detail;
 mod escape;
 pub mod facts;
 pub mod filing;

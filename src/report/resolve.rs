@@ -65,6 +65,11 @@ impl Resolver {
         Resolver { modules, places, strings, used: 0, block: 0, refreshed: Ticks(0), redact_paths }
     }
 
+    /// Only base names of paths are told.
+    pub fn redacts_paths(&self) -> bool {
+        self.redact_paths
+    }
+
     /// The frames of another block follow, whose strings go elsewhere.
     pub fn begin_block(&mut self) {
         self.block += 1;

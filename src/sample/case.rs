@@ -1,5 +1,6 @@
 //! A late stretch and what is known of it: what becomes a block when it passes its limit.
 
+use super::account::Account;
 use super::cpu::Reading;
 use super::what::What;
 use crate::sys::clock::Ticks;
@@ -81,8 +82,12 @@ pub struct Case {
     pub cpu_first: Reading,
     /// The latest.
     pub cpu_last: Reading,
+    /// What its time went to, as far as was seen.
+    pub account: Account,
     /// Its first sample, a number in the pool.
     pub first_sample: Option<u32>,
+    /// Its first sample of another thread.
+    pub first_other: Option<u32>,
     /// Its last sample.
     pub last_sample: Option<u32>,
     /// Its samples.
@@ -120,10 +125,12 @@ impl Case {
         tag: 0,
         wall_ns: 0,
         excused_ns: 0,
-        cpu_before: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_first: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_last: Reading { at: Ticks(0), cpu_ns: 0 },
+        cpu_before: Reading::NONE,
+        cpu_first: Reading::NONE,
+        cpu_last: Reading::NONE,
+        account: Account::NEW,
         first_sample: None,
+        first_other: None,
         last_sample: None,
         sample_count: 0,
         ticks: 0,

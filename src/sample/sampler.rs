@@ -2,6 +2,7 @@
 
 use super::activity::{self, Activity};
 use super::answer::Answer;
+use super::doing::Doing;
 use super::evidence::Sample;
 use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
@@ -66,6 +67,8 @@ pub struct SubjectFiles {
     pub status: ProcFile,
     /// `syscall`, which not every process may read of itself.
     pub system_call: Option<ProcFile>,
+    /// `schedstat`, where the kernel has it.
+    pub schedule: Option<ProcFile>,
 }
 
 /// Since when a thread has not given up its processor of itself.
@@ -201,6 +204,9 @@ impl Sampler {
             }
             sample.thread_state = stat.state;
         }
+        if let (Method::Off | Method::Signal, Some(files)) = (self.method, subject.files) {
+            (sample.doing, _) = activity::glimpse(files);
+        }
         match (self.method, subject.files) {
             (Method::Off, _) => {}
             (Method::Signal, _) | (Method::Auto, None) => {
@@ -235,19 +241,24 @@ impl Sampler {
         for _ in 0..ATTEMPTS {
             match activity::observe(subject.tid, files) {
                 Activity::Waits { at, cpu_ns } => {
+                    sample.doing = Doing::waits(&at);
                     if self.read_waiting(subject, &at, cpu_ns, sample) {
                         return;
                     }
                 }
                 Activity::Runs { switches } => {
                     sample.thread_state = b'R';
+                    sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
                     if self.method != Method::Auto || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
                 }
-                Activity::WaitsUnseen | Activity::Unsettled | Activity::Gone => return,
+                Activity::WaitsUnseen => return sample.doing = Doing::WaitsUnseen,
+                // It was ready to run all the time.
+                Activity::Unsettled => return sample.doing = Doing::Running,
+                Activity::Gone => return,
             }
         }
     }

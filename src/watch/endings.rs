@@ -31,7 +31,8 @@ impl Looks {
         }
         track.posted = (end.stretch, end.from);
         let before = track.reading;
-        let last = Reading { at: end.to, cpu_ns: end.cpu_ns };
+        let queue_wait_ns = track.queue_wait_ns();
+        let last = Reading { at: end.to, cpu_ns: end.cpu_ns, queue_wait_ns };
         if last.at > before.at {
             track.reading = last;
         }
@@ -63,6 +64,7 @@ impl Looks {
             BLOCKS_DROPPED.add_one();
             return;
         };
+        self.find_busiest(case_number, end.from);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(case_number) else { return };
         let is_first = case.phase == Phase::Late;

@@ -13,6 +13,7 @@ use super::token::{SLOTS, Token};
 use super::track::{self, Track};
 use crate::log_warn;
 use crate::sample::case::{Case, NAME, Phase};
+use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
@@ -51,6 +52,8 @@ pub struct Looks {
     pub sampler: Sampler,
     /// Measures process and machine, where wanted.
     pub meter: Option<Meter>,
+    /// Knows which threads are busy.
+    pub census: Census,
     /// Rung when a block has something to be written.
     pub writer: &'static Bell,
     /// See `Terms`.
@@ -146,7 +149,7 @@ impl Looks {
             }
             return;
         };
-        let reading = Reading { at: now, cpu_ns };
+        let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
     }
@@ -239,6 +242,7 @@ impl Looks {
         first: Reading,
     ) -> Option<usize> {
         self.sampler.new_stretch(first.at);
+        self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
             meter.tick(first.at);
@@ -250,6 +254,7 @@ impl Looks {
         case.cpu_before = before;
         case.cpu_first = first;
         case.cpu_last = first;
+        case.account.begin(from, self.track(number).scheduling(case.tid));
         self.evidence.lock().open_case(case)
     }
 
@@ -270,6 +275,7 @@ impl Looks {
     /// A stretch is over its limit, or over the hang threshold.
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
+        self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
         if case.phase == Phase::Excused {
@@ -340,6 +346,7 @@ impl Looks {
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         if let Taken::Sample(mut sample) = taken {
+            self.enter(number, case, sample.doing, sample.thread_state);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_sample(case, sample, frames);

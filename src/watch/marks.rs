@@ -87,6 +87,7 @@ pub struct Seen {
 pub struct Outer {
     state: u32,
     between_depth: u32,
+    between_begin: (u64, u64),
 }
 
 impl Marks {
@@ -260,7 +261,11 @@ impl Marks {
     /// A callback begins inside a poll.
     #[inline(always)]
     pub fn callback_begins(&self, now: Ticks, limit_ns: u64, what: *const c_char, tag: u64) -> Outer {
-        let outer = Outer { state: self.state.load(Relaxed), between_depth: self.between_depth.load(Relaxed) };
+        let outer = Outer {
+            state: self.state.load(Relaxed),
+            between_depth: self.between_depth.load(Relaxed),
+            between_begin: self.between_begin.get(),
+        };
         self.version.write(|version| {
             self.waited(now);
             self.state.store(outer.state & !(WAITING | BETWEEN), Relaxed);
@@ -276,11 +281,14 @@ impl Marks {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
             let kept = state & (ALLOWED | BEATING);
-            self.between_depth.store(outer.between_depth, Relaxed);
-            if state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1) {
-                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, undisturbed));
-            } else {
+            let is_tidy = state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1);
+            if !is_tidy {
                 self.count_above(outer.state & DEPTH, state, now, undisturbed);
+            }
+            self.between_depth.store(outer.between_depth, Relaxed);
+            self.between_begin.put(outer.between_begin);
+            if is_tidy {
+                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, undisturbed));
             }
             self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
             self.waits_since.store(now.0, Relaxed);
@@ -438,69 +446,5 @@ impl Marks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(marks: &Marks) -> Option<(u64, u64)> {
-        let seen = marks.look().unwrap();
-        assert_eq!(seen.open, marks.open_stretch().is_some());
-        seen.open.then_some((seen.at.0, seen.tag))
-    }
-
-    #[test]
-    fn an_inner_dispatch_restarts_the_stretch() {
-        let marks = Marks::new();
-        let begin = |now, tag| marks.begin(Ticks(now), 100, ptr::null(), tag);
-        assert_eq!(open(&marks), None);
-        begin(10, 1);
-        begin(20, 2);
-        assert_eq!(open(&marks), Some((20, 2)));
-        marks.end(Ticks(30), Ticks(0), 100);
-        assert_eq!(open(&marks), Some((30, 1)));
-        marks.end(Ticks(40), Ticks(0), 100);
-        assert_eq!(open(&marks), None);
-        assert_eq!(marks.end(Ticks(50), Ticks(0), 100), None);
-    }
-
-    #[test]
-    fn depth_beyond_the_names_is_balanced() {
-        let marks = Marks::new();
-        for depth in 0..20 {
-            assert_eq!(marks.begin(Ticks(depth), 100, ptr::null(), depth), depth < 16);
-        }
-        assert_eq!(open(&marks), Some((19, 0)));
-        (0..19).for_each(|_| assert!(marks.end(Ticks(99), Ticks(0), 100).is_some()));
-        assert_eq!(open(&marks), Some((99, 0)));
-        assert!(marks.end(Ticks(100), Ticks(0), 100).is_some());
-        assert_eq!(open(&marks), None);
-    }
-
-    #[test]
-    fn a_poll_waits_however_many_dispatches_are_open() {
-        let marks = Marks::new();
-        marks.begin(Ticks(5), 100, ptr::null(), 1);
-        marks.poll_begins(Ticks(10), Ticks(0));
-        assert_eq!(open(&marks), None);
-        let outer = marks.callback_begins(Ticks(20), 100, ptr::null(), 7);
-        assert_eq!(open(&marks), Some((20, 7)));
-        // A nested loop inside the callback, left between two polls.
-        marks.poll_begins(Ticks(22), Ticks(0));
-        assert_eq!(open(&marks), None);
-        marks.poll_returns(Some(Ticks(25)), 100, 33);
-        assert_eq!(open(&marks), Some((25, 33)));
-        marks.callback_ends(Ticks(30), Ticks(0), 100, outer);
-        assert_eq!(open(&marks), None);
-        marks.poll_returns(None, 100, 34);
-        assert_eq!(open(&marks), Some((30, 34)));
-        // An inner dispatch has its own name, then the poll's again.
-        marks.begin(Ticks(40), 100, ptr::null(), 2);
-        assert_eq!(open(&marks), Some((40, 2)));
-        marks.end(Ticks(50), Ticks(0), 100);
-        assert_eq!(open(&marks), Some((50, 34)));
-        marks.poll_begins(Ticks(60), Ticks(0));
-        marks.poll_returns(Some(Ticks(61)), 100, 35);
-        marks.end(Ticks(62), Ticks(0), 100);
-        marks.poll_begins(Ticks(63), Ticks(0));
-        assert_eq!(open(&marks), None);
-    }
-}
+#[path = "marks_tests.rs"]
+mod tests;

@@ -15,6 +15,7 @@ pub mod monitor;
 pub mod orders;
 pub mod pinging;
 pub mod probe;
+pub mod reasons;
 pub mod registry;
 pub mod saturation;
 pub mod slot;

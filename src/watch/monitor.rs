@@ -9,7 +9,7 @@ use super::orders::Orders;
 use super::registry;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
-use crate::sys::procfs::{ProcFile, queued_ns};
+use crate::sys::procfs::{ProcFile, SchedStat};
 use crate::sys::thread;
 
 /// Time without a mark after which the monitor parks.
@@ -106,7 +106,7 @@ impl Monitor {
     /// Time that this thread has been ready to run and has not.
     fn queued_ns(&self) -> Option<u64> {
         let mut text = [0; 128];
-        queued_ns(self.schedule.as_ref()?.read(&mut text).ok()?)
+        SchedStat::parse(self.schedule.as_ref()?.read(&mut text).ok()?).map(|schedule| schedule.wait_ns)
     }
 
     /// Closes its files.

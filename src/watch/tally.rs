@@ -140,6 +140,17 @@ impl Begin {
         Ticks(self.at.load(Relaxed))
     }
 
+    /// The words, for `put`.
+    pub fn get(&self) -> (u64, u64) {
+        (self.at.load(Relaxed), self.waited_ns.load(Relaxed))
+    }
+
+    /// Puts back what `get` gave.
+    pub fn put(&self, words: (u64, u64)) {
+        self.at.store(words.0, Relaxed);
+        self.waited_ns.store(words.1, Relaxed);
+    }
+
     /// Something begins.
     #[inline(always)]
     pub fn set(&self, now: Ticks, tally: &Tally) {

@@ -154,8 +154,10 @@ static void judge(const char *name, const struct run *bare, const struct run *wa
   CHECK(watched_one->took_ns >= WAIT_MS * 1000000ull, "after %llu ns", (unsigned long long)watched_one->took_ns);
   CHECK(end.waits_cut == 0, "%llu waits cut", (unsigned long long)end.waits_cut);
   CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks", blocks_in(BC_BLOCK_ENDED));
-  CHECK(by_kernel >= 20, "%u of %u samples without a signal", by_kernel, samples);
-  CHECK(whole == with_stack && with_stack >= 20, "%u of %u stacks are whole", whole, with_stack);
+  /* How many there are is the machine's: on a busy one the monitor comes late. A thread that is on its way into its wait or
+   * out of it may give none. */
+  CHECK(samples >= 3 && by_kernel + 2 >= samples, "%u of %u samples without a signal", by_kernel, samples);
+  CHECK(whole == with_stack && with_stack + 2 >= samples, "%u of %u stacks are whole", whole, with_stack);
 }
 
 static bc_loop *begin(const char *symbol) {
