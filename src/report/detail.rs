@@ -165,3 +165,115 @@ fn faults(sink: &mut Sink, case: &Case) {
         sink.text(" page faults that waited for storage");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::bc_cause;
+    use crate::report::sink::Memory;
+    use crate::sample::cause::CAUSES;
+    use crate::sample::chain::Chain;
+    use crate::sample::doing::Doing;
+    use crate::sample::owner::Owner;
+    use crate::sample::scheduling::Scheduling;
+    use crate::sample::short::Short;
+    use crate::sample::target::Target;
+    use crate::sys::clock::Ticks;
+    use crate::sys::memory::OwnMemory;
+
+    fn told(case: &Case, kind: bc_cause, redact_paths: bool) -> String {
+        let mut bytes = [0; DETAIL];
+        let mut memory = Memory::new(&mut bytes);
+        let mut shares = [0; CAUSES];
+        shares[kind as usize] = 900;
+        let cause = Cause { kind, shares, queue_wait_ns: None };
+        let mut sink = Sink::new(&mut memory, &mut []);
+        write(&mut sink, case, &Words { cause: &cause, cpu_ns: 98_000_000, redact_paths });
+        let length = memory.needed();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    }
+
+    fn case(doing: Option<(Doing, u8)>, scheduling: Scheduling) -> Case {
+        let mut case = Case { wall_ns: 100_000_000, tid: 12, ..Case::FREE };
+        case.account.begin(Ticks(0), Scheduling { minor_faults: Some(0), major_faults: Some(0), ..Scheduling::NONE });
+        let behind = |fd| match fd {
+            37 => (Target::File, Short::end_of(b"/data/level")),
+            38 => (Target::Pipe, Short::end_of(b"/data/fifo")),
+            _ => (Target::Socket, Short::EMPTY),
+        };
+        let wait = doing.and_then(|(doing, state)| Wait::of(doing, state, &OwnMemory::new(), behind));
+        case.account.add(wait, false, Scheduling { at: Ticks(1), ..scheduling });
+        case
+    }
+
+    fn waits(number: libc::c_long, arguments: [u64; 6]) -> Case {
+        case(Some((Doing::Waits((number as u32, arguments)), b'S')), Scheduling::NONE)
+    }
+
+    #[test]
+    fn waits_are_told_by_their_call() {
+        let spec = libc::timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+        let spec = (&raw const spec).addr() as u64;
+        let table = [
+            (libc::SYS_read, [37, 0, 0, 0, 0, 0], BC_CAUSE_IO, "read(fd 37 → /data/level)"),
+            (libc::SYS_read, [38, 0, 0, 0, 0, 0], BC_CAUSE_IPC, "read(pipe, fd 38 → /data/fifo)"),
+            (libc::SYS_recvfrom, [5, 0, 0, 0, 0, 0], BC_CAUSE_IPC, "recvfrom(socket, fd 5)"),
+            (libc::SYS_ppoll, [0x10, 3, 0, 0, 0, 0], BC_CAUSE_IPC, "ppoll of 3 descriptors"),
+            (libc::SYS_ppoll, [0x10, 1, spec, 0, 0, 0], BC_CAUSE_IPC, "ppoll of 1 descriptor for at most 300 ms"),
+            (libc::SYS_ppoll, [0, 0, spec, 0, 0, 0], BC_CAUSE_SLEEP, "ppoll of 300 ms"),
+            (libc::SYS_nanosleep, [spec, 0, 0, 0, 0, 0], BC_CAUSE_SLEEP, "nanosleep of 300 ms"),
+            (libc::SYS_clock_nanosleep, [1, 1, spec, 0, 0, 0], BC_CAUSE_SLEEP, "clock_nanosleep"),
+            (libc::SYS_futex, [0x7f00, 0, 0, 0, 0, 0], BC_CAUSE_LOCK, "futex 0x7f00"),
+            (libc::SYS_flock, [37, 0, 0, 0, 0, 0], BC_CAUSE_LOCK, "flock(fd 37 → /data/level)"),
+            (libc::SYS_wait4, [0; 6], BC_CAUSE_IPC, "wait4"),
+        ];
+        for (number, arguments, cause, detail) in table {
+            assert_eq!(told(&waits(number, arguments), cause, false), detail);
+        }
+        let unlisted = told(&waits(libc::SYS_munmap, [0; 6]), BC_CAUSE_UNKNOWN, false);
+        assert_eq!(unlisted, format!("waits in system call {}", libc::SYS_munmap));
+        assert_eq!(told(&waits(libc::SYS_read, [37, 0, 0, 0, 0, 0]), BC_CAUSE_IO, true), "read(fd 37 → level)");
+    }
+
+    #[test]
+    fn holders_are_named() {
+        let mut case = waits(libc::SYS_futex, [0x7f00, 0, 0, 0, 0, 0]);
+        let follow = |pairs: &[(i32, i32)], is_join| {
+            let next = |tid| pairs.iter().find(|(waits, _)| *waits == tid).map(|(_, tid)| Owner { tid: *tid, is_join });
+            Chain::follow(12, next)
+        };
+        case.account.holder_name = Short::end_of(b"Loader");
+        case.account.chain = follow(&[(12, 34)], false);
+        assert_eq!(told(&case, BC_CAUSE_LOCK, false), "futex 0x7f00 held by tid 34 'Loader'");
+        case.account.chain = follow(&[(12, 34)], true);
+        assert_eq!(told(&case, BC_CAUSE_LOCK, false), "futex 0x7f00, the end of tid 34 'Loader'");
+        case.account.chain = follow(&[(12, 34), (34, 12)], false);
+        let deadlock = "futex 0x7f00 held by tid 34 'Loader'; deadlock: 12 → 34 → 12";
+        assert_eq!(told(&case, BC_CAUSE_LOCK, false), deadlock);
+        let long = (0..9).map(|n| if n == 0 { (12, i32::MAX - 1) } else { (i32::MAX - n, i32::MAX - n - 1) });
+        case.account.chain = follow(&long.collect::<Vec<_>>(), false);
+        case.account.chain.closes_at = Some(12);
+        assert!(told(&case, BC_CAUSE_LOCK, false).ends_with(" → 12"));
+    }
+
+    #[test]
+    fn the_rest() {
+        let faults = |minor, major| {
+            case(None, Scheduling { minor_faults: Some(minor), major_faults: Some(major), ..Scheduling::NONE })
+        };
+        assert_eq!(told(&faults(3, 0), BC_CAUSE_RUNNING, false), "running, 98 % of one processor");
+        let storm = "running, 98 % of one processor; 9000 page faults";
+        assert_eq!(told(&faults(9000, 0), BC_CAUSE_RUNNING, false), storm);
+        assert_eq!(told(&faults(8995, 5), BC_CAUSE_RUNNING, false), format!("{storm}, 5 of them from storage"));
+        assert_eq!(told(&faults(0, 5), BC_CAUSE_IO, false), "5 page faults that waited for storage");
+        let page = case(Some((Doing::WaitsForPage, b'D')), Scheduling::NONE);
+        assert_eq!(told(&page, BC_CAUSE_IO, false), "page fault");
+        assert_eq!(told(&faults(0, 0), BC_CAUSE_UNKNOWN, false), "");
+        let mut starved = faults(0, 0);
+        assert_eq!(told(&starved, BC_CAUSE_STARVED, false), "ready to run, 90 ms without a processor");
+        let thread = |tid, load| Some(TopThread { tid, name: Short::end_of(b"Loader"), load });
+        starved.account.top = [thread(12, 9900), thread(123, 8_799), None, None, None];
+        let busiest = "ready to run, 90 ms without a processor; busiest: 123 'Loader' 87 %";
+        assert_eq!(told(&starved, BC_CAUSE_STARVED, false), busiest);
+    }
+}

@@ -136,6 +136,7 @@ fn limit(call: &Call, arguments: &[u64; 6], memory: &impl Memory) -> Option<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::memory::OwnMemory;
     use crate::unwind::memory::Copied;
 
     struct Nothing;
@@ -204,5 +205,22 @@ mod tests {
         assert_eq!(of(Doing::WaitsUnseen, b'D'), Some(BC_CAUSE_IO));
         assert_eq!(of(Doing::WaitsUnseen, b'S'), Some(BC_CAUSE_UNKNOWN));
         assert_eq!(of(Doing::Running, b't'), Some(BC_CAUSE_SUSPENDED));
+    }
+
+    #[test]
+    fn any_call_with_any_arguments_is_judged() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed >> (seed & 63)
+        };
+        let memory = OwnMemory::new();
+        for round in 0..20_000u32 {
+            let call = (round % 500, [next(), next(), next(), next(), next(), next()]);
+            let wait = Wait::of(Doing::Waits(call), b"RSDTtZ"[next() as usize % 6], &memory, made_up).unwrap();
+            let _ = (wait.known_call(), wait.lock(), crate::sample::owner::of(&call, &memory, |tid| tid > 0));
+        }
     }
 }

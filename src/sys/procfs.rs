@@ -295,4 +295,44 @@ mod tests {
         assert_eq!(pending_signals(b"SigPnd:\tzz\n"), None);
         assert_eq!(memory_kb(b"MemTotal: x kB\n", b"MemTotal"), None);
     }
+
+    /// Whatever bytes come, nothing panics; and what is printed comes back.
+    #[test]
+    fn random_text_is_parsed_or_refused() {
+        let mut seed = 0x2545_f491_4f6c_dd1du64;
+        let mut next = |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 33) as usize % below
+        };
+        let kernels: [&[u8]; 5] = [
+            b"77 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20\n",
+            b"993672 1488733 2\n",
+            b"0 0x5 0x7ffd 0x8 0x0 0x0 0x0 0x7ffe10 0x7f3a0\n",
+            b"voluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t5\nSigPnd:\t0f\nTracerPid:\t0\n",
+            b"cpu  1 2 3 4 5 6 7\n",
+        ];
+        for _ in 0..200_000 {
+            let mut text = kernels[next(kernels.len())].to_vec();
+            for _ in 0..next(4) {
+                let place = next(text.len());
+                match next(3) {
+                    0 => text[place] = next(256) as u8,
+                    1 => text.truncate(place.max(1)),
+                    _ => text.insert(place, b"0 x-9)\n:"[next(8)]),
+                }
+            }
+            let _ = (ThreadStat::parse(&text), MachineTime::parse(&text), SchedStat::parse(&text));
+            let _ = (voluntary_switches(&text), involuntary_switches(&text), pending_signals(&text), tracer(&text));
+            if let Some(KernelState::Waiting(waiting)) = KernelState::parse(&text) {
+                let call = waiting.call.map_or("-1".into(), |(number, arguments)| {
+                    let arguments: Vec<_> = arguments.iter().map(|argument| format!("0x{argument:x}")).collect();
+                    format!("{number} {}", arguments.join(" "))
+                });
+                let printed = format!("{call} 0x{:x} 0x{:x}", waiting.sp, waiting.pc);
+                assert_eq!(KernelState::parse(printed.as_bytes()), Some(KernelState::Waiting(waiting)));
+            }
+        }
+    }
 }

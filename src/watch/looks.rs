@@ -17,7 +17,7 @@ use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
-use crate::sample::what::What;
+use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::lock::Lock;
@@ -241,7 +241,7 @@ impl Looks {
         before: Reading,
         first: Reading,
     ) -> Option<usize> {
-        self.sampler.new_stretch(first.at);
+        self.sampler.new_stretch();
         self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
@@ -275,6 +275,7 @@ impl Looks {
     /// A stretch is over its limit, or over the hang threshold.
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
+        let table = self.name_callback(&what, seen.tag);
         self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
@@ -287,7 +288,7 @@ impl Looks {
         let is_first = case.phase == Phase::Late;
         if is_first {
             case.phase = Phase::Open;
-            (case.what, case.tag) = (what, seen.tag);
+            (case.what, case.tag, case.table) = (what, seen.tag, table);
             case.id = self.next_id;
             self.next_id += 1;
             case.due.ongoing = self.terms.report_ongoing && !is_hang;
@@ -327,6 +328,11 @@ impl Looks {
         let length = OwnMemory::new().copy(seen.what.addr() as u64, &mut bytes);
         let what = What::from_bytes(seen.what, bytes.get(..length).unwrap_or(&[]));
         if is_still(slot, seen) { what } else { What::NONE }
+    }
+
+    /// A looper's callback is called by its function's name: finds it, and says by which table of modules.
+    pub(super) fn name_callback(&mut self, what: &What, tag: u64) -> u32 {
+        if what.kind == Kind::Callback { self.sampler.name_function(tag) } else { 0 }
     }
 
     fn sample_if_due(&mut self, number: u8, case: usize, slot: &'static Slot, now: Ticks) {

@@ -115,6 +115,7 @@ impl Looks {
             // Where it ends is known for loops only.
             stack: Span::default(),
             runs: &mut runs,
+            is_watched: false,
         };
         match self.sampler.sample(&mut subject) {
             Taken::Sample(sample) => Some(sample),

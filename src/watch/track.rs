@@ -104,6 +104,7 @@ impl Track {
             stretch,
             stack: self.stack,
             runs: &mut self.runs,
+            is_watched: true,
         }
     }
 }
