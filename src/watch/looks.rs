@@ -7,10 +7,12 @@ use super::marks::Seen;
 use super::monitor::Outlook;
 use super::pinging::ping_if_due;
 use super::registry;
+use super::saturation::{self, Full};
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
-use crate::sample::case::{Case, Phase};
+use crate::log_warn;
+use crate::sample::case::{Case, NAME, Phase};
 use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
@@ -114,6 +116,9 @@ impl Looks {
         };
         // After the look: what the look has seen closed was posted before.
         self.drain(number, slot);
+        if GATE.is_open() {
+            self.look_for_saturation(number, slot);
+        }
         let track = self.track(number);
         let is_new = core::mem::replace(&mut track.version, seen.version) != seen.version;
         self.drop_stale_case(number, &seen);
@@ -147,6 +152,20 @@ impl Looks {
         let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
+    }
+
+    /// A loop that never rests, though nothing that it does takes long.
+    fn look_for_saturation(&mut self, number: u8, slot: &Slot) {
+        let (at, tally) = (Ticks::now(), slot.marks.tally());
+        let reading =
+            saturation::Reading { at, busy_ns: tally.busy_ns(), frozen: tally.frozen(), closings: GATE.closings() };
+        if let Some(Full { percent, over_ns }) = self.track(number).saturation.add(reading) {
+            let mut name = [0; NAME + 1];
+            slot.copy_name(&mut name);
+            let name = name.split(|byte| *byte == 0).next().and_then(|name| name.utf8_chunks().next());
+            let (name, seconds) = (name.map_or("", |name| name.valid()), over_ns / 1_000_000_000);
+            log_warn!("loop {name:?} was busy {percent} % of {seconds} s: its queue is never empty");
+        }
     }
 
     fn judge(
