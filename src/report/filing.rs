@@ -91,9 +91,10 @@ impl Filing {
 
     fn state(&self, parcel: &Parcel) -> Option<State> {
         let case = &parcel.case;
-        Some(State {
+        let stacks = parcel.stacks(&self.facts.concern);
+        (!stacks.is_empty()).then_some(State {
             of: (case.slot, case.tid),
-            stack: parcel.leading_stack(&self.facts.concern)?,
+            stacks,
             wall_ns: case.wall_ns,
             start_unix_ms: case.start_unix_ms,
             is_end: parcel.state == BC_BLOCK_ENDED,

@@ -12,6 +12,7 @@ pub mod hot;
 pub mod json;
 pub mod listeners;
 pub mod merge;
+mod module_file;
 pub mod module_list;
 pub mod names;
 mod number;

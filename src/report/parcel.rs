@@ -4,9 +4,9 @@
 use super::block::{Block, CpuTick, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
 use super::hot::HotStacks;
-use super::merge;
+use super::merge::Stacks;
 use super::module_list::ModuleList;
-use super::resolve::{Resolver, unknown};
+use super::resolve::{Resolver, unresolved};
 use super::sink::{Memory, Sink};
 use super::text_space::TextSpace;
 use super::view::Samples;
@@ -16,6 +16,7 @@ use crate::sample::cause::{Cause, Facts, judge};
 use crate::sample::chain;
 use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::evidence::{Evidence, OtherThread, Sample};
+use crate::sample::named::Key;
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
@@ -90,7 +91,7 @@ impl Parcel {
         }
     }
 
-    /// Copies a case and its samples, in a state; the frames are pcs only. Done while the evidence is held, hence quick.
+    /// Copies a case and its samples, in a state; the frames have no names yet. Done while the evidence is held, hence quick.
     pub fn copy(&mut self, evidence: &Evidence, case: &Case, state: bc_block_state) {
         self.case = *case;
         self.state = state;
@@ -142,7 +143,9 @@ impl Parcel {
         let place = self.samples.get_mut(self.other_count.saturating_add(self.sample_count));
         let frames = self.frames.get_mut(used..).and_then(|rest| rest.get_mut(..pcs.len()));
         let Some((place, frames)) = place.zip(frames) else { return false };
-        frames.iter_mut().zip(pcs).for_each(|(frame, pc)| *frame = unknown(*pc));
+        for (depth, (frame, pc)) in frames.iter_mut().zip(pcs).enumerate() {
+            *frame = unresolved(Key { pc: *pc, is_outer: sample.is_outer(depth), table: sample.table });
+        }
         *place = bc_sample {
             time_ns: sample.at.0,
             method: sample.method,
@@ -158,12 +161,13 @@ impl Parcel {
         true
     }
 
-    /// Finds modules and symbols of all frames, and names what nobody named.
+    /// Puts in modules and symbols of all frames, and names what nobody named.
     pub fn resolve(&mut self, resolver: &mut Resolver) {
         resolver.begin_block();
         self.tell_cause(resolver.redacts_paths());
         if self.case.what.kind == Kind::Callback {
-            let symbol = resolver.resolve(self.case.tag, false, &mut self.text).symbol;
+            let key = Key { pc: self.case.tag, is_outer: false, table: self.case.table };
+            let symbol = resolver.name(key, &mut self.text).symbol;
             self.what = if symbol.is_null() { self.what } else { symbol };
         }
         let mut rest = &mut *self.frames;
@@ -172,10 +176,11 @@ impl Parcel {
                 break;
             };
             rest = behind;
-            for (depth, frame) in frames.iter_mut().enumerate() {
-                *frame = resolver.resolve(frame.pc, depth > 0, &mut self.text);
+            for frame in frames {
+                *frame = resolver.resolve(frame, &mut self.text);
             }
         }
+        resolver.end_block();
         self.progress = self.judge_progress();
     }
 
@@ -219,11 +224,9 @@ impl Parcel {
         unsafe { Samples::new(self.own_samples()) }
     }
 
-    /// What leads the report, named as in `merge::stack`.
-    pub fn leading_stack(&self, concern: &ModuleList) -> Option<u64> {
-        let samples = self.view();
-        let leader = concern.leader(samples, &HotStacks::of(samples))?;
-        samples.get(leader).map(|sample| merge::stack(sample.frames))
+    /// Its stacks, to be compared with those of others.
+    pub fn stacks(&self, concern: &ModuleList) -> Stacks {
+        Stacks::of(self.view(), concern)
     }
 
     /// The report is at the path that `write` writes with a NUL behind it.

@@ -72,6 +72,8 @@ pub struct Case {
     pub what: What,
     /// The innermost open dispatch's.
     pub tag: u64,
+    /// The table of modules that the function was named by that `tag` is the address of, if it is one.
+    pub table: u32,
     /// Duration, so far or in all, less what is excused.
     pub wall_ns: u64,
     /// Time of it in which the process did not run, ns.
@@ -123,6 +125,7 @@ impl Case {
         interval_ns: 0,
         what: What::NONE,
         tag: 0,
+        table: 0,
         wall_ns: 0,
         excused_ns: 0,
         cpu_before: Reading::NONE,

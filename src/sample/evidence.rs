@@ -10,6 +10,7 @@ use super::short::Short;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::SAMPLES_LOST;
+use crate::unwind::walk::MOST_SIGNALS;
 
 /// Samples that each late case may hold whatever the others do.
 pub const FEWEST: u32 = 4;
@@ -49,6 +50,10 @@ pub struct Sample {
     pub frames_cut: u32,
     /// Frames.
     pub frame_count: u32,
+    /// The table of modules that its frames were named by.
+    pub table: u32,
+    /// The frames, but for the innermost, whose pc is where a signal interrupted them; 0 for none.
+    pub interrupted: [u16; MOST_SIGNALS],
     /// CPU load at this time.
     pub cpu: Option<CpuTick>,
     /// Another thread than the loop's, that has to do with the block.
@@ -69,10 +74,17 @@ impl Sample {
         approximate: false,
         frames_cut: 0,
         frame_count: 0,
+        table: 0,
+        interrupted: [0; MOST_SIGNALS],
         cpu: None,
         other: None,
         next: None,
     };
+
+    /// The frame's pc is a return address.
+    pub fn is_outer(&self, frame: usize) -> bool {
+        frame > 0 && !self.interrupted.iter().any(|interrupted| usize::from(*interrupted) == frame)
+    }
 }
 
 /// See above.

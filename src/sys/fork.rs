@@ -1,11 +1,13 @@
 //! Am I the process that installed the library, or a child of it?
 //!
-//! A page that the kernel wipes in a child tells, without a handler of `pthread_atfork` and without a system call. It is
-//! static, so that a late look at it is harmless; a kernel before 4.14 cannot wipe, there the process id is compared.
+//! Two marks tell, without a handler of `pthread_atfork`. A page that the kernel wipes in a child: it holds even for a
+//! late descendant that was given the installer's process id again. And the process id: a kernel before 4.14 cannot
+//! wipe, and an emulator of another processor says that it will and does not. The page is static, so that a late look at
+//! it is harmless.
 #![allow(unsafe_code)]
 
 use super::thread;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::*};
 
 // Twice the largest page there is, so that one whole page lies inside wherever the loader puts it: loaders of old
 // systems do not honour an alignment above 4 KiB. It costs address space, not memory.
@@ -13,7 +15,6 @@ const LARGEST_PAGE: usize = 1 << 16;
 static AREA: [AtomicU32; 2 * LARGEST_PAGE / 4] = [const { AtomicU32::new(0) }; _];
 
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(core::ptr::null_mut());
-static WIPED: AtomicBool = AtomicBool::new(false);
 static INSTALLER: AtomicI32 = AtomicI32::new(0);
 
 fn page() -> (*mut AtomicU32, usize) {
@@ -28,11 +29,11 @@ fn page() -> (*mut AtomicU32, usize) {
 pub fn claim() {
     let (word, size) = page();
     // SAFETY: the page lies within AREA, which nothing else uses.
-    let wiped = unsafe { libc::madvise(word.cast(), size, libc::MADV_WIPEONFORK) } == 0;
-    // SAFETY: as above.
-    unsafe { (*word).store(1, Relaxed) };
+    unsafe {
+        libc::madvise(word.cast(), size, libc::MADV_WIPEONFORK);
+        (*word).store(1, Relaxed);
+    }
     INSTALLER.store(thread::pid(), Relaxed);
-    WIPED.store(wiped, Relaxed);
     WORD.store(word, Release);
 }
 
@@ -53,11 +54,9 @@ pub fn is_claimant() -> bool {
     if word.is_null() {
         return false;
     }
-    if WIPED.load(Relaxed) {
-        // SAFETY: it points into AREA, which is static.
-        return unsafe { (*word).load(Relaxed) } == 1;
-    }
-    INSTALLER.load(Relaxed) == thread::pid()
+    // SAFETY: it points into AREA, which is static.
+    let kept = unsafe { (*word).load(Relaxed) } == 1;
+    kept && INSTALLER.load(Relaxed) == thread::pid()
 }
 
 #[cfg(test)]

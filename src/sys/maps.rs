@@ -94,13 +94,25 @@ pub struct OwnMaps {
 impl OwnMaps {
     /// Opens the file.
     pub fn open() -> Result<OwnMaps, Errno> {
-        // A thread's, because the first one may have ended; kernels before 3.17 have the process's only.
-        let open = |path: &CStr| {
-            // SAFETY: the path is a C string.
-            check(i64::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }))
-        };
-        let opened = open(c"/proc/thread-self/maps").or_else(|_| open(c"/proc/self/maps"))? as i32;
-        Ok(OwnMaps { descriptor: opened })
+        // The process's own file is empty once its first thread has ended; a thread's is not there before Linux 3.17, and
+        // under an emulator of another processor it shows the emulator's mappings.
+        let maps = OwnMaps::open_at(c"/proc/self/maps");
+        if maps.as_ref().is_ok_and(OwnMaps::has_text) {
+            return maps;
+        }
+        OwnMaps::open_at(c"/proc/thread-self/maps").or(maps)
+    }
+
+    fn open_at(path: &CStr) -> Result<OwnMaps, Errno> {
+        // SAFETY: the path is a C string.
+        let opened = check(i64::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }))?;
+        Ok(OwnMaps { descriptor: opened as i32 })
+    }
+
+    fn has_text(&self) -> bool {
+        let mut byte = 0_u8;
+        // SAFETY: there is one byte to write to.
+        unsafe { libc::pread(self.descriptor, (&raw mut byte).cast(), 1, 0) == 1 }
     }
 
     /// Begins again with the first mapping, as things are now.

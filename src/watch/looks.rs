@@ -7,15 +7,17 @@ use super::marks::Seen;
 use super::monitor::Outlook;
 use super::pinging::ping_if_due;
 use super::registry;
+use super::saturation::{self, Full};
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
-use crate::sample::case::{Case, Phase};
+use crate::log_warn;
+use crate::sample::case::{Case, NAME, Phase};
 use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
-use crate::sample::what::What;
+use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::lock::Lock;
@@ -114,6 +116,9 @@ impl Looks {
         };
         // After the look: what the look has seen closed was posted before.
         self.drain(number, slot);
+        if GATE.is_open() {
+            self.look_for_saturation(number, slot);
+        }
         let track = self.track(number);
         let is_new = core::mem::replace(&mut track.version, seen.version) != seen.version;
         self.drop_stale_case(number, &seen);
@@ -147,6 +152,20 @@ impl Looks {
         let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
+    }
+
+    /// A loop that never rests, though nothing that it does takes long.
+    fn look_for_saturation(&mut self, number: u8, slot: &Slot) {
+        let (at, tally) = (Ticks::now(), slot.marks.tally());
+        let reading =
+            saturation::Reading { at, busy_ns: tally.busy_ns(), frozen: tally.frozen(), closings: GATE.closings() };
+        if let Some(Full { percent, over_ns }) = self.track(number).saturation.add(reading) {
+            let mut name = [0; NAME + 1];
+            slot.copy_name(&mut name);
+            let name = name.split(|byte| *byte == 0).next().and_then(|name| name.utf8_chunks().next());
+            let (name, seconds) = (name.map_or("", |name| name.valid()), over_ns / 1_000_000_000);
+            log_warn!("loop {name:?} was busy {percent} % of {seconds} s: its queue is never empty");
+        }
     }
 
     fn judge(
@@ -222,7 +241,7 @@ impl Looks {
         before: Reading,
         first: Reading,
     ) -> Option<usize> {
-        self.sampler.new_stretch(first.at);
+        self.sampler.new_stretch();
         self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
@@ -256,6 +275,7 @@ impl Looks {
     /// A stretch is over its limit, or over the hang threshold.
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
+        let table = self.name_callback(&what, seen.tag);
         self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
@@ -268,7 +288,7 @@ impl Looks {
         let is_first = case.phase == Phase::Late;
         if is_first {
             case.phase = Phase::Open;
-            (case.what, case.tag) = (what, seen.tag);
+            (case.what, case.tag, case.table) = (what, seen.tag, table);
             case.id = self.next_id;
             self.next_id += 1;
             case.due.ongoing = self.terms.report_ongoing && !is_hang;
@@ -308,6 +328,11 @@ impl Looks {
         let length = OwnMemory::new().copy(seen.what.addr() as u64, &mut bytes);
         let what = What::from_bytes(seen.what, bytes.get(..length).unwrap_or(&[]));
         if is_still(slot, seen) { what } else { What::NONE }
+    }
+
+    /// A looper's callback is called by its function's name: finds it, and says by which table of modules.
+    pub(super) fn name_callback(&mut self, what: &What, tag: u64) -> u32 {
+        if what.kind == Kind::Callback { self.sampler.name_function(tag) } else { 0 }
     }
 
     fn sample_if_due(&mut self, number: u8, case: usize, slot: &'static Slot, now: Ticks) {

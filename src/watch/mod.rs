@@ -17,6 +17,7 @@ pub mod pinging;
 pub mod probe;
 pub mod reasons;
 pub mod registry;
+pub mod saturation;
 pub mod slot;
 pub mod statistics;
 pub mod tally;

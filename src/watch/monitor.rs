@@ -6,6 +6,7 @@ use super::gate::GATE;
 use super::judge::interval_ns;
 use super::looks::Looks;
 use super::orders::Orders;
+use super::registry;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
 use crate::sys::procfs::{ProcFile, SchedStat};
@@ -96,6 +97,7 @@ impl Monitor {
         let queued_ns = self.queued_ns().zip(queued_before).map(|(now, before)| now.saturating_sub(before));
         if was_stopped(late_ns, queued_ns) {
             self.looks.gaps.add(wake, now);
+            registry::was_stopped(wake, now);
         } else if late_ns > interval_ns {
             MONITOR_LATE.add_one();
         }

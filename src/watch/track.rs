@@ -2,6 +2,7 @@
 
 use super::gate::GATE;
 use super::pinging::Pulse;
+use super::saturation::Saturation;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
 use crate::sample::sampler::{Runs, Subject, SubjectFiles};
@@ -27,6 +28,8 @@ pub struct Track {
     pub closings: u64,
     /// The heartbeat, of a loop that has one.
     pub pulse: Pulse,
+    /// Whether it always has something to do.
+    pub saturation: Saturation,
     runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
@@ -44,6 +47,7 @@ impl Track {
         reading: Reading::NONE,
         closings: 0,
         pulse: Pulse::NEW,
+        saturation: Saturation::NEW,
         runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,

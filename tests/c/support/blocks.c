@@ -36,7 +36,7 @@ void blocks_listener(const bc_block *block, void *user_data) {
   struct told *entry = &told[n];
   *entry = (struct told){.id = block->id, .tag = block->tag, .wall_ns = block->wall_ns, .cpu_ns = block->cpu_ns,
                          .start_ns = block->start_ns, .threshold_ns = block->threshold_ns,
-                         .start_unix_ms = block->start_unix_ms, .state = block->state, .cause = block->cause, .tid = block->tid,
+                         .start_unix_ms = block->start_unix_ms, .state = block->state, .cause = block->cause, .repeats = block->repeats, .tid = block->tid,
                          .samples = (unsigned)block->sample_count};
   copy(entry->loop_name, sizeof entry->loop_name, block->loop_name);
   copy(entry->what, sizeof entry->what, block->what);

@@ -12,6 +12,7 @@ struct told {
   int64_t start_unix_ms;
   bc_block_state state;
   bc_cause cause;
+  uint32_t repeats;
   int32_t tid;
   unsigned samples;
   /* Samples with frames: on a busy machine a thread may not answer in time. */
