@@ -168,7 +168,7 @@ static OF_WIDTH: &[Row] = &[
     (libc::SYS_fstatat64, "fstatat64", Kind::Io, Never),
     (libc::SYS_stat64, "stat64", Kind::Io, Never),
     (libc::SYS_fstat64, "fstat64", Kind::Descriptor, Never),
-    (libc::SYS__newselect, "select", Kind::Select, Limit::Val(4)),
+    (142, "select", Kind::Select, Limit::Val(4)),
 ];
 
 /// Where the older calls still have numbers.
