@@ -171,6 +171,7 @@ impl Engine {
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
                 evidence: handles.evidence,
+                writer: &handles.switches.writer,
                 hold: &handles.switches.reporter_holds,
                 quit: &handles.switches.reporter_quits,
             })?;

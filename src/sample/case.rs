@@ -32,10 +32,12 @@ pub struct Due {
     pub hang: bool,
     /// It has ended.
     pub ended: bool,
+    /// It has ended and was stored, and the queue to the listeners was full.
+    pub telling: bool,
 }
 
 impl Due {
-    /// Is anything due?
+    /// Is there anything to be stored?
     pub fn any(&self) -> bool {
         self.ongoing || self.hang || self.ended
     }
@@ -106,13 +108,15 @@ pub struct Case {
     pub is_wanted: Option<bool>,
     /// The block whose report it shares, 0 for none.
     pub shares: u64,
+    /// Which repeat of that one it is.
+    pub repeat: u32,
 }
 
 impl Case {
     /// Nobody's.
     pub const FREE: Case = Case {
         phase: Phase::Free,
-        due: Due { ongoing: false, hang: false, ended: false },
+        due: Due { ongoing: false, hang: false, ended: false, telling: false },
         order: 0,
         id: 0,
         slot: 0,
@@ -142,6 +146,7 @@ impl Case {
         is_stored: false,
         is_wanted: None,
         shares: 0,
+        repeat: 0,
     };
 
     /// The moment of sample tick number `ticks + 1`, counted from the begin.

@@ -9,7 +9,7 @@ use super::doing::Doing;
 use super::short::Short;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
-use crate::sys::counters::SAMPLES_LOST;
+use crate::sys::counters::{BLOCKS_DROPPED, SAMPLES_LOST};
 use crate::unwind::walk::MOST_SIGNALS;
 
 /// Samples that each late case may hold whatever the others do.
@@ -137,9 +137,15 @@ impl Evidence {
             .position(|case| case.slot == slot && matches!(case.phase, Phase::Late | Phase::Open | Phase::Excused))
     }
 
-    /// Puts a new case in; `None` when all places are taken.
+    /// Puts a new case in; `None` when all places are taken. What waits for nothing but the listeners gives way.
     pub fn open_case(&mut self, case: Case) -> Option<usize> {
-        let number = self.cases.iter().position(|case| case.phase == Phase::Free)?;
+        let free = self.cases.iter().position(|case| case.phase == Phase::Free);
+        let number = free.or_else(|| {
+            let oldest = self.next_to_tell()?;
+            self.close_case(oldest);
+            BLOCKS_DROPPED.add_one();
+            Some(oldest)
+        })?;
         *self.cases.get_mut(number)? = case;
         Some(number)
     }
@@ -166,6 +172,12 @@ impl Evidence {
     pub fn next_due(&self) -> Option<usize> {
         let due = self.cases.iter().enumerate().filter(|(_, case)| case.due.any());
         due.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
+    }
+
+    /// The next block that the listeners are still to be told of, the oldest.
+    pub fn next_to_tell(&self) -> Option<usize> {
+        let waiting = self.cases.iter().enumerate().filter(|(_, case)| case.due.telling);
+        waiting.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
     }
 
     /// Frees a case and its samples.

@@ -12,13 +12,14 @@
 static char text[1024 * 1024];
 static const char *directory;
 
+/* Asleep, since on a busy machine a thread that runs may not be seen with a stack in time. */
 STAYS static void first_way(unsigned ms) {
-  spin_ms(ms);
+  sleep_ms(ms);
   __asm__ volatile("");
 }
 
 STAYS static void second_way(unsigned ms) {
-  spin_ms(ms);
+  sleep_ms(ms);
   __asm__ volatile("");
 }
 
