@@ -144,6 +144,7 @@ fn main() {
     let mut runs = Runs::UNKNOWN;
     let mut whole = 0;
     let mut subject = Subject {
+        handle: 0,
         tid: waiter.tid,
         files: Some(&files),
         start_time,

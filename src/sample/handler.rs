@@ -22,7 +22,7 @@ use crate::sys::copy;
 use crate::sys::counters::WAITS_CUT;
 use crate::sys::errno::Errno;
 use crate::sys::memory::OwnMemory;
-use crate::sys::{futex, signal, thread};
+use crate::sys::{signal, thread};
 use crate::unwind::arch;
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -45,6 +45,7 @@ pub static REQUEST: AtomicU32 = AtomicU32::new(IDLE);
 /// Who is asked, written while IDLE and read while WRITING.
 pub static TARGET: Target = Target {
     tid: AtomicI32::new(0),
+    handle: AtomicUsize::new(0),
     stretch: AtomicPtr::new(ptr::null_mut()),
     stack_low: AtomicU64::new(0),
     stack_high: AtomicU64::new(0),
@@ -62,10 +63,15 @@ pub static OUTSTANDING: AtomicU32 = AtomicU32::new(0);
 /// What handled the signal before us: address and form, 0 for nothing.
 pub static PREVIOUS: Previous = Previous { place: AtomicUsize::new(0), long_form: AtomicBool::new(false) };
 
+/// This process, as the signals that it sends itself name it.
+pub static PROCESS: AtomicI32 = AtomicI32::new(0);
+
 /// See `TARGET`.
 pub struct Target {
     /// The thread.
     pub tid: AtomicI32,
+    /// Its `thread::handle`, 0 where that is not known.
+    pub handle: AtomicUsize,
     /// The word that names its loop's stretch, which is static.
     pub stretch: AtomicPtr<AtomicUsize>,
     /// The thread's stack, as far as it is known to be mapped.
@@ -87,7 +93,7 @@ pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, co
     let errno = Errno::last();
     INSIDE.fetch_add(1, SeqCst);
     let is_ours = is_ours(info);
-    if is_ours && REQUEST.load(SeqCst) & STATE == ARMED && TARGET.tid.load(Relaxed) == thread::tid() {
+    if is_ours && REQUEST.load(SeqCst) & STATE == ARMED && is_target() {
         answer(context);
     }
     let place = PREVIOUS.place.load(Acquire);
@@ -99,13 +105,22 @@ pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, co
     errno.restore();
 }
 
+/// Is this the thread that is asked? Its handle tells without a system call, where it is known.
+fn is_target() -> bool {
+    match TARGET.handle.load(Relaxed) {
+        0 => TARGET.tid.load(Relaxed) == thread::tid(),
+        handle => handle == thread::handle(),
+    }
+}
+
 /// Takes up one of the signals that we have sent.
 fn is_ours(info: *const libc::siginfo_t) -> bool {
     if info.is_null() {
         return false;
     }
     // SAFETY: the kernel gave it.
-    let (from_timer, from_own_thread) = unsafe { (signal::is_from_timer(info), signal::is_from_own_thread(info)) };
+    let (from_timer, from_own_thread) =
+        unsafe { (signal::is_from_timer(info), signal::is_from_own_thread(info, PROCESS.load(Relaxed))) };
     from_timer || from_own_thread && OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1)).is_ok()
 }
 
@@ -125,7 +140,6 @@ fn answer(context: *const c_void) {
         unsafe { fill(answer, context) };
     }
     REQUEST.store(request & !STATE | DONE, Release);
-    futex::wake_all(&REQUEST);
 }
 
 /// # Safety

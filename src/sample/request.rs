@@ -3,20 +3,28 @@
 
 use super::answer::Answer;
 use super::handler::{
-    ANSWER, ARMED, DONE, IDLE, INSIDE, OUTSTANDING, PREVIOUS, REQUEST, STATE, TARGET, WRITING, on_signal,
+    ANSWER, ARMED, DONE, IDLE, INSIDE, OUTSTANDING, PREVIOUS, PROCESS, REQUEST, STATE, TARGET, WRITING, on_signal,
 };
 use crate::sys::clock::Ticks;
 use crate::sys::cpu_timer::CpuTimer;
 use crate::sys::lock::Lock;
 use crate::sys::signal::{self, Taken};
-use crate::sys::{futex, thread};
+use crate::sys::thread;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// An answer to a signal that was sent comes within so long, as a rule, and is looked for so often meanwhile.
+const QUICK_NS: u64 = 500_000;
+const QUICK_LOOK_NS: u64 = 20_000;
+/// How often it is looked for later.
+const LOOK_NS: u64 = 200_000;
 
 /// Who is asked.
 #[derive(Clone, Copy)]
 pub struct Ask {
     /// The thread.
     pub tid: i32,
+    /// Its `thread::handle`, 0 where that is not known.
+    pub handle: usize,
     /// The word that names its loop's stretch.
     pub stretch: &'static AtomicUsize,
     /// Its stack, `high` 0 where it is not known.
@@ -64,6 +72,7 @@ impl Requests {
 
     /// Takes the signal; `false` if there is none to take.
     pub fn take_signal(&mut self, wanted: i32, avoid: u64) -> bool {
+        PROCESS.store(thread::pid(), Relaxed);
         self.taken = signal::take(wanted, avoid, on_signal);
         *TAKEN.lock() = self.taken;
         if let Some(taken) = &self.taken {
@@ -102,6 +111,7 @@ impl Requests {
             _ => return Err(Silence::Busy),
         }
         TARGET.tid.store(ask.tid, Relaxed);
+        TARGET.handle.store(ask.handle, Relaxed);
         TARGET.stretch.store(core::ptr::from_ref(ask.stretch).cast_mut(), Relaxed);
         TARGET.stack_low.store(ask.stack_low, Relaxed);
         TARGET.stack_high.store(ask.stack_high, Relaxed);
@@ -121,18 +131,18 @@ impl Requests {
             REQUEST.store(IDLE, SeqCst);
             return Err(silence);
         }
-        let end = Ticks::now().plus(patience_ns);
+        let begin = Ticks::now();
         loop {
-            let state = REQUEST.load(Acquire);
-            if state == armed & !STATE | DONE {
+            if REQUEST.load(Acquire) == armed & !STATE | DONE {
                 REQUEST.store(IDLE, Relaxed);
                 return Ok(self.answer);
             }
-            let left = end.since(Ticks::now());
-            if left == 0 {
+            let waited_ns = Ticks::now().since(begin);
+            if waited_ns >= patience_ns {
                 break;
             }
-            futex::wait(&REQUEST, state, Some(left));
+            // The handler wakes nobody: that would cost the thread that is sampled more than all the rest.
+            thread::sleep(if waited_ns < QUICK_NS { QUICK_LOOK_NS } else { LOOK_NS });
         }
         drop(timer);
         if REQUEST.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {

@@ -45,6 +45,8 @@ pub static SIGNAL_AVAILABLE: AtomicBool = AtomicBool::new(false);
 pub struct Subject<'a> {
     /// Its id.
     pub tid: i32,
+    /// Its `thread::handle`, 0 where that is not known.
+    pub handle: usize,
     /// Its `stat` and `status`, where they can be had.
     pub files: Option<&'a SubjectFiles>,
     /// When it was started, as its `stat` says: another time is another thread under the same id.
@@ -342,6 +344,7 @@ impl Sampler {
     ) -> bool {
         let ask = Ask {
             tid: subject.tid,
+            handle: subject.handle,
             stretch: subject.stretch_word,
             stack_low: subject.stack.start,
             stack_high: subject.stack.end,

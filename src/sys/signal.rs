@@ -155,11 +155,11 @@ pub unsafe fn is_from_timer(info: *const libc::siginfo_t) -> bool {
     unsafe { (*info).si_code == libc::SI_TIMER && (*info).si_value().sival_ptr.addr() == MARK }
 }
 
-/// Did a thread of this process send it, to one thread?
+/// Did a thread of this process, whose id is `process`, send it to one thread?
 ///
 /// # Safety
 /// `info` is what the kernel gave to the handler.
-pub unsafe fn is_from_own_thread(info: *const libc::siginfo_t) -> bool {
+pub unsafe fn is_from_own_thread(info: *const libc::siginfo_t, process: i32) -> bool {
     // SAFETY: the caller vouches for it.
-    unsafe { (*info).si_code == libc::SI_TKILL && (*info).si_pid() == libc::getpid() }
+    unsafe { (*info).si_code == libc::SI_TKILL && (*info).si_pid() == process }
 }

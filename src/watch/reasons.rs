@@ -107,6 +107,7 @@ impl Looks {
         let start_time = ThreadStat::parse(files.stat.read(&mut text).ok()?)?.start_time;
         let mut runs = Runs::UNKNOWN;
         let mut subject = Subject {
+            handle: 0,
             tid,
             files: Some(&files),
             start_time,

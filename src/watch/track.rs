@@ -97,6 +97,7 @@ impl Track {
     /// The thread, to be sampled in this stretch.
     pub fn subject(&mut self, slot: &'static Slot, stretch: usize) -> Subject<'_> {
         Subject {
+            handle: slot.owner.load(Relaxed),
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
             start_time: self.start_time,
