@@ -88,7 +88,8 @@ impl SchedStat {
     pub fn parse(text: &[u8]) -> Option<SchedStat> {
         let mut fields = text.trim_ascii().split(u8::is_ascii_whitespace).map(number);
         let stat = SchedStat { run_ns: fields.next()??, wait_ns: fields.next()??, slices: fields.next()?? };
-        (stat.run_ns > 0 && stat.slices > 0).then_some(stat)
+        // The time on a processor is 0 until a tick or a switch has counted it.
+        (stat.slices > 0).then_some(stat)
     }
 }
 
