@@ -46,12 +46,31 @@ mod image {
     use super::Read;
     use core::ffi::CStr;
     use core::ptr;
-    use libc::{Elf64_Ehdr, Elf64_Phdr, Elf64_Sym};
+    use libc::Elf64_Phdr;
 
     const NAME: &CStr = if cfg!(target_arch = "x86_64") { c"__vdso_clock_gettime" } else { c"__kernel_clock_gettime" };
     const DYNAMIC_STRINGS: u64 = 5;
     const DYNAMIC_SYMBOLS: u64 = 6;
     const MOST_SYMBOLS: usize = 256;
+
+    /// The begin of an ELF file; the crate `libc` has it for some systems only.
+    #[repr(C)]
+    struct Header {
+        ident: [u8; 16],
+        before: [u8; 16],
+        segments: u64,
+        between: [u8; 16],
+        segment_count: u16,
+    }
+
+    /// An entry of the symbol table.
+    #[repr(C)]
+    struct Symbol {
+        name: u32,
+        between: [u8; 4],
+        value: u64,
+        size: u64,
+    }
 
     /// An entry of the dynamic section.
     #[repr(C)]
@@ -63,15 +82,15 @@ mod image {
     pub fn function() -> Option<Read> {
         // SAFETY: takes a number.
         let header = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
-        let header = ptr::with_exposed_provenance::<Elf64_Ehdr>(header);
+        let header = ptr::with_exposed_provenance::<Header>(header);
         // SAFETY: the kernel says that a whole image is mapped there, and it stays.
         unsafe {
-            if header.is_null() || (*header).e_ident.get(..4) != Some(b"\x7fELF") {
+            if header.is_null() || (*header).ident.get(..4) != Some(b"\x7fELF") {
                 return None;
             }
             let of_image = |offset: u64| header.wrapping_byte_add(offset as usize);
-            let segments = of_image((*header).e_phoff).cast::<Elf64_Phdr>();
-            let segments = core::slice::from_raw_parts(segments, usize::from((*header).e_phnum));
+            let segments = of_image((*header).segments).cast::<Elf64_Phdr>();
+            let segments = core::slice::from_raw_parts(segments, usize::from((*header).segment_count));
             let loaded = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
             let bias = loaded.p_offset.wrapping_sub(loaded.p_vaddr);
             let at = |address: u64| of_image(address.wrapping_add(bias));
@@ -81,14 +100,14 @@ mod image {
             let value = |tag| entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.value);
             let (symbols, strings) = (value(DYNAMIC_SYMBOLS)?, value(DYNAMIC_STRINGS)?);
             // All of them lie before their names.
-            let count = strings.checked_sub(symbols)? as usize / size_of::<Elf64_Sym>();
-            let symbols = core::slice::from_raw_parts(at(symbols).cast::<Elf64_Sym>(), count.min(MOST_SYMBOLS));
-            let is_it = |symbol: &&Elf64_Sym| {
-                let name = at(strings.wrapping_add(u64::from(symbol.st_name)));
-                symbol.st_value != 0 && CStr::from_ptr(name.cast()) == NAME
+            let count = strings.checked_sub(symbols)? as usize / size_of::<Symbol>();
+            let symbols = core::slice::from_raw_parts(at(symbols).cast::<Symbol>(), count.min(MOST_SYMBOLS));
+            let is_it = |symbol: &&Symbol| {
+                let name = at(strings.wrapping_add(u64::from(symbol.name)));
+                symbol.value != 0 && CStr::from_ptr(name.cast()) == NAME
             };
-            let address = at(symbols.iter().find(is_it)?.st_value);
-            Some(core::mem::transmute::<*const Elf64_Ehdr, Read>(address))
+            let address = at(symbols.iter().find(is_it)?.value);
+            Some(core::mem::transmute::<*const Header, Read>(address))
         }
     }
 }
