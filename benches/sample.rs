@@ -4,8 +4,12 @@
 
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools, refresh};
+use blockcanary::sample::modules::refresh;
+use blockcanary::sample::named::{Named, PLACES, Place};
+use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools};
+use blockcanary::sample::strings::Strings;
 use blockcanary::sys::clock;
+use blockcanary::sys::lock::Lock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
 use blockcanary::unwind::cache::Cached;
@@ -75,6 +79,13 @@ fn modules() -> ModuleTable<'static> {
     table
 }
 
+fn named() -> &'static Lock<Named> {
+    Box::leak(Box::new(Lock::new(Named::new(
+        leak(Place::EMPTY, PLACES),
+        Strings::new(leak(0, 1 << 18), leak(0, 4096)),
+    ))))
+}
+
 /// A name and what is measured.
 type Candidate<'a> = (&'a str, Box<dyn FnMut() + 'a>);
 
@@ -101,6 +112,7 @@ fn main() {
         stat: file(waiter.tid, "stat"),
         status: file(waiter.tid, "status"),
         system_call: Some(file(waiter.tid, "syscall")),
+        schedule: None,
     };
     let files = open();
     let (stat, status, system_call) =
@@ -119,8 +131,8 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let mut sampler =
-        Sampler::new(answer, modules(), leak(0, 128), Box::leak(Box::new(Tools::new())), Method::NoSignal);
+    let tools = Box::leak(Box::new(Tools::new()));
+    let mut sampler = Sampler::new(answer, modules(), named(), leak(0, 128), tools, Method::NoSignal);
     let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
     let mut walker = Walker::new();
     let mut copy = [0; 4096];
@@ -139,6 +151,7 @@ fn main() {
         stretch: 0,
         stack: waiter.stack,
         runs: &mut runs,
+        is_watched: true,
     };
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];

@@ -18,17 +18,18 @@ endif()
 
 set(pair "")
 if(BLOCKCANARY_LOCALISE)
-  foreach(tool IN ITEMS ld.lld llvm-objcopy llvm-ar ld objcopy ar)
+  foreach(tool IN ITEMS ld.bfd objcopy ar ld.lld llvm-objcopy llvm-ar)
     string(MAKE_C_IDENTIFIER "BLOCKCANARY_TOOL_${tool}" variable)
     find_program(${variable} ${tool} NO_CMAKE_FIND_ROOT_PATH)
     mark_as_advanced(${variable})
   endforeach()
-  if(BLOCKCANARY_TOOL_ld_lld AND BLOCKCANARY_TOOL_llvm_objcopy AND BLOCKCANARY_TOOL_llvm_ar)
+  # GNU ld where it will do, because it leaves out what is not needed (see build-archive.cmake).
+  if(NOT CMAKE_CROSSCOMPILING AND BLOCKCANARY_TOOL_ld_bfd AND BLOCKCANARY_TOOL_objcopy AND BLOCKCANARY_TOOL_ar)
+    set(pair "-DLINKER=${BLOCKCANARY_TOOL_ld_bfd}" "-DLINKER_FLAGS=--force-group-allocation"
+      "-DOBJCOPY=${BLOCKCANARY_TOOL_objcopy}" "-DAR=${BLOCKCANARY_TOOL_ar}")
+  elseif(BLOCKCANARY_TOOL_ld_lld AND BLOCKCANARY_TOOL_llvm_objcopy AND BLOCKCANARY_TOOL_llvm_ar)
     set(pair "-DLINKER=${BLOCKCANARY_TOOL_ld_lld}" "-DOBJCOPY=${BLOCKCANARY_TOOL_llvm_objcopy}"
       "-DAR=${BLOCKCANARY_TOOL_llvm_ar}")
-  elseif(NOT CMAKE_CROSSCOMPILING AND BLOCKCANARY_TOOL_ld AND BLOCKCANARY_TOOL_objcopy AND BLOCKCANARY_TOOL_ar)
-    set(pair "-DLINKER=${BLOCKCANARY_TOOL_ld}" "-DLINKER_FLAGS=--force-group-allocation"
-      "-DOBJCOPY=${BLOCKCANARY_TOOL_objcopy}" "-DAR=${BLOCKCANARY_TOOL_ar}")
   else()
     message(NOTICE "blockcanary: neither ld.lld with llvm-objcopy nor GNU ld with objcopy found: "
       "the archive is not localised and may not link beside another Rust library")

@@ -55,10 +55,15 @@ list(JOIN symbols "\n" lines)
 file(WRITE "${folder}/exports.txt" "${lines}\n")
 list(TRANSFORM symbols PREPEND "--undefined=" OUTPUT_VARIABLE roots)
 
-# One object of all that the interface needs, in which everything else is local. Never with --gc-sections: lld's
-# relocatable output is then broken. The bitcode that precompiled parts of Rust carry would make older tools refuse it.
+# One object of all that the interface needs, in which everything else is local. GNU ld also leaves out what none of it
+# needs, so that a program which is linked without --gc-sections is no larger for it; lld's relocatable output would be
+# broken by that. The bitcode that precompiled parts of Rust carry would make older tools refuse the object.
+set(sections "")
+if("${LINKER_FLAGS}" MATCHES "force-group-allocation")
+  set(sections --gc-sections)
+endif()
 set(object "${folder}/blockcanary.o")
-run("${LINKER}" -m "${EMULATION}" -r ${LINKER_FLAGS} ${roots} "${raw}" -o "${object}")
+run("${LINKER}" -m "${EMULATION}" -r ${LINKER_FLAGS} ${sections} ${roots} "${raw}" -o "${object}")
 run("${OBJCOPY}" --remove-section=.llvmbc --remove-section=.llvmcmd
   "--keep-global-symbols=${folder}/exports.txt" "${object}")
 file(REMOVE "${ARCHIVE}")

@@ -315,7 +315,8 @@ typedef struct bc_frame {
    */
   uint64_t module_offset;
   /**
-   * Distance from the begin of the symbol. Bytes.
+   * Distance from the begin of the symbol; without a symbol from that of the function, 0 where that is not known either.
+   * Bytes.
    */
   uint64_t symbol_offset;
   /**
@@ -540,7 +541,7 @@ typedef struct bc_config {
    */
   int32_t signal_number;
   /**
-   * Stop watching after this long. Seconds; 0: never.
+   * Stop watching by itself so long after `bc_start`, which begins it again. Seconds; 0: never.
    */
   uint32_t monitor_duration_s;
   /**
@@ -552,11 +553,12 @@ typedef struct bc_config {
    */
   uint32_t max_reports;
   /**
-   * Age from which reports are removed. Seconds; default two days.
+   * Age from which reports are removed, when watching begins and with each report. Seconds; default two days.
    */
   uint32_t report_max_age_s;
   /**
-   * Blocks of a loop with the same stack within this time share a report. Seconds; default 60; `BC_MERGE_OFF`: never.
+   * A block of the same loop with the same leading stack as a report that was stored within this time has no report of
+   * its own: that one tells how often it came again. Seconds; default 60; `BC_MERGE_OFF`: never.
    */
   uint32_t merge_window_s;
   /**
@@ -588,11 +590,12 @@ typedef struct bc_config {
    */
   const char *network_type;
   /**
-   * Base names of modules that lead a report, comma-separated.
+   * Base names of modules, comma-separated: stacks that touch them lead the text report.
    */
   const char *concern_modules;
   /**
-   * Base names of modules whose blocks are filtered, comma-separated.
+   * Base names of modules, comma-separated: a block all of whose samples lie in them is filtered. A sample lies where its
+   * innermost frame does that is not in the C or C++ library.
    */
   const char *ignore_modules;
 } bc_config;

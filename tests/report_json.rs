@@ -3,7 +3,10 @@
 mod report_common;
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_sample_method};
-use blockcanary::report::block::{CpuTick, Progress, Repeats, SystemLoad};
+use blockcanary::report::block::{
+    CpuTick, OtherThread, OtherThreads, Progress, Repeats, Scheduling, SystemLoad, TopThread,
+};
+use blockcanary::sample::short::Short;
 use report_common::*;
 use serde_json::{Value, json as value};
 
@@ -25,7 +28,8 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         .filter_map(|line| line.trim_start_matches('{').strip_prefix('"')?.split_once("\":").map(|(key, _)| key.into()))
         .collect();
     let expected = "schema id state loop what tag start_unix_ms wall_ms cpu_ms cpu_uncertainty_ms threshold_ms \
-                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu threads process device app health";
+                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu scheduling top_threads threads process \
+                    device app health";
     assert_eq!(keys.join(" "), expected);
     let report = parsed(&bytes);
     assert_eq!(report["schema"], "blockcanary.report/1");
@@ -38,12 +42,15 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
     assert_eq!(report["cpu_ms"], 3.25);
     assert_eq!(report["cpu_uncertainty_ms"], 0.001);
     assert_eq!(report["threshold_ms"], 1000);
-    assert_eq!(report["cause"], value!({"kind": "sleep", "detail": null}));
+    assert_eq!(report["cause"], value!({"kind": "sleep", "detail": null, "shares": {}}));
+    let scheduling = value!({"slices": null, "minor_faults": null, "major_faults": null, "voluntary_switches": null,
+        "involuntary_switches": null});
+    assert_eq!(report["scheduling"], scheduling);
     assert_eq!(report["repeats"], value!({"count": 0, "wall_ms_total": 0, "last_unix_ms": null}));
     for key in ["what", "run_queue_wait_ms", "progress", "threads"] {
         assert!(report[key].is_null(), "{key}");
     }
-    for key in ["samples", "hot_stacks", "cpu"] {
+    for key in ["samples", "hot_stacks", "cpu", "top_threads"] {
         assert_eq!(report[key], value!([]), "{key}");
     }
     assert_eq!(report["process"], value!({"name": "com.example.game", "pid": 4242}));
@@ -121,6 +128,37 @@ fn a_full_block_tells_all() {
     let redacted = json(&block, &context);
     assert_eq!(parsed(&redacted)["samples"][0]["frames"][0]["module"], "libengine.so");
     assert!(!String::from_utf8(redacted).unwrap().contains("/data"));
+}
+
+#[test]
+fn the_cause_is_told_with_its_reasons() {
+    let mut evidence = Evidence::default();
+    evidence.add(START_NS + 250 * MS, &[(ENGINE, 0x12af, Some(b"engine_decode"), 0x1f)]);
+    let mut holder = Evidence::default();
+    holder.add(START_NS + 300 * MS, &[(ENGINE, 0x500, Some(b"load"), 0)]);
+    let name = Short::end_of(b"Loader \"1\"");
+    let top = [Some(TopThread { tid: 7, name, load: 99_999 }), None];
+    let whose = [Some(OtherThread { tid: 7, name, role: "lock holder" })];
+    let mut block = block(&evidence);
+    block.reasons.shares = [0, 15, 0, 985, 0, 0, 0, 0];
+    block.reasons.scheduling = Scheduling { minor_faults: Some(1), voluntary_switches: Some(3), ..Scheduling::NONE };
+    block.reasons.top = &top;
+    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view() };
+    let mut context = context();
+    context.cores = 4;
+    let report = parsed(&json(&block, &context));
+    assert_eq!(report["cause"]["shares"], value!({"running": 0.015, "lock": 0.985}));
+    assert_eq!(report["scheduling"]["minor_faults"], 1);
+    assert_eq!(report["scheduling"]["voluntary_switches"], 3);
+    assert!(report["scheduling"]["major_faults"].is_null());
+    // No more than there are processors.
+    assert_eq!(report["top_threads"], value!([{"tid": 7, "name": "Loader \"1\"", "percent": 400}]));
+    let frames = value!([{"pc": "0x70000500", "module": "/data/app/lib/libengine.so", "module_offset": "0x500",
+        "build_id": "00ff12", "symbol": "load", "symbol_offset": "0x0"}]);
+    let thread = value!([{"tid": 7, "name": "Loader \"1\"", "role": "lock holder", "offset_ms": 300,
+        "method": "signal", "thread_state": "S", "truncated": false, "frames_cut": 0, "approximate": false,
+        "frames": frames}]);
+    assert_eq!(report["threads"], thread);
 }
 
 #[test]

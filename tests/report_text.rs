@@ -2,7 +2,8 @@
 
 mod report_common;
 
-use blockcanary::report::block::{CpuTick, Progress, SystemLoad};
+use blockcanary::report::block::{CpuTick, OtherThread, OtherThreads, Progress, Scheduling, SystemLoad, TopThread};
+use blockcanary::sample::short::Short;
 use report_common::*;
 
 const ENGINE: Option<&[u8]> = Some(b"/data/app/lib/libengine.so");
@@ -136,6 +137,47 @@ fn ndk_stack_finds_the_most_frequent_stack() {
     );
     assert_eq!(section, expected);
     assert_eq!(log.matches("*** ***").count(), 8, "the banner stands there once");
+}
+
+#[test]
+fn the_cause_stands_under_keys_of_ours() {
+    let evidence = told();
+    let mut holder = Evidence::default();
+    holder.add(START_NS + 300 * MS, &[(ENGINE, 0x500, Some(b"load"), 0x20)]);
+    let name = Short::end_of(b"Loader");
+    let top = [Some(TopThread { tid: 7, name, load: 8_799 }), Some(TopThread { tid: 8, name, load: 100 }), None];
+    let whose = [Some(OtherThread { tid: 7, name, role: "lock holder" })];
+    let mut block = block(&evidence);
+    block.cause_detail = Some("futex 0x7f00 held by tid 7 'Loader' = \"x\"".as_bytes());
+    block.reasons.shares = [0, 15, 4, 981, 0, 0, 0, 0];
+    block.reasons.scheduling = Scheduling { major_faults: Some(2), voluntary_switches: Some(3), ..Scheduling::NONE };
+    block.reasons.top = &top;
+    let without = text(&block, &context());
+    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view() };
+    let log = text(&block, &context());
+    // All of it is beside what the reader takes.
+    assert_eq!(read(&log).stack, read(&without).stack);
+    assert_eq!(read(&log).values, read(&without).values);
+    let lines = lines(&log);
+    for own in [
+        "block-cause-detail = futex 0x7f00 held by tid 7 'Loader':\"x\"",
+        "block-cause-shares = lock 98 %, running 2 %",
+        "faults-major = 2",
+        "switches-voluntary = 3",
+        "busiest-threads = 7 'Loader' 87 %, 8 'Loader' 1 %",
+    ] {
+        let place = lines.iter().position(|line| line == own).unwrap_or_else(|| panic!("{own}: {lines:#?}"));
+        assert!(place < lines.iter().position(|line| line.starts_with("***") && line.len() > 30).unwrap());
+    }
+    // A section of its own, which ndk-stack takes for another crash.
+    let log = String::from_utf8(log).unwrap();
+    let (before, _) = log.split_once("\nstack = ").unwrap();
+    let sections: Vec<&str> = before.split(&["***"; 16].join(" ")).skip(1).collect();
+    assert_eq!(sections.len(), 2);
+    let expected = "\npid: 4242, tid: 7, name: Loader  >>> com.example.game <<<\n    \
+                    #00 pc 0000000000000500  /data/app/lib/libengine.so (load+32) (BuildId: 00ff12)\n";
+    assert_eq!(sections[1], expected);
+    assert!(sections[0].ends_with("\n\n"), "a line that is no frame ends the first");
 }
 
 #[test]

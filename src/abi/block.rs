@@ -21,7 +21,8 @@ pub struct bc_frame {
     pub pc: u64,
     /// The same address relative to the module, as `addr2line -e module` takes it.
     pub module_offset: u64,
-    /// Distance from the begin of the symbol. Bytes.
+    /// Distance from the begin of the symbol; without a symbol from that of the function, 0 where that is not known either.
+    /// Bytes.
     pub symbol_offset: u64,
     /// Full path of the module.
     pub module: *const c_char,

@@ -51,15 +51,16 @@ pub struct bc_config {
     pub sampling_method: bc_sampling_method,
     /// The signal to use, SIGRTMIN to SIGRTMAX; 0: a free one is chosen at each start.
     pub signal_number: i32,
-    /// Stop watching after this long. Seconds; 0: never.
+    /// Stop watching by itself so long after `bc_start`, which begins it again. Seconds; 0: never.
     pub monitor_duration_s: u32,
     /// `BC_FORMAT_TEXT` and `BC_FORMAT_JSON`, or-ed; 0: both.
     pub report_formats: u32,
     /// Blocks kept in the report directory, the newest. 1 to 100,000; default 500.
     pub max_reports: u32,
-    /// Age from which reports are removed. Seconds; default two days.
+    /// Age from which reports are removed, when watching begins and with each report. Seconds; default two days.
     pub report_max_age_s: u32,
-    /// Blocks of a loop with the same stack within this time share a report. Seconds; default 60; `BC_MERGE_OFF`: never.
+    /// A block of the same loop with the same leading stack as a report that was stored within this time has no report of
+    /// its own: that one tells how often it came again. Seconds; default 60; `BC_MERGE_OFF`: never.
     pub merge_window_s: u32,
     /// Bytes that all reports together may take, at least 65,536; default 32 MiB.
     pub max_report_bytes: u64,
@@ -75,8 +76,9 @@ pub struct bc_config {
     pub user_id: *const c_char,
     /// The kind of network, for the reports.
     pub network_type: *const c_char,
-    /// Base names of modules that lead a report, comma-separated.
+    /// Base names of modules, comma-separated: stacks that touch them lead the text report.
     pub concern_modules: *const c_char,
-    /// Base names of modules whose blocks are filtered, comma-separated.
+    /// Base names of modules, comma-separated: a block all of whose samples lie in them is filtered. A sample lies where its
+    /// innermost frame does that is not in the C or C++ library.
     pub ignore_modules: *const c_char,
 }

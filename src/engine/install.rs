@@ -16,9 +16,12 @@ use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
 use crate::report::writer::Writer;
+use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
-use crate::sample::evidence::Evidence;
+use crate::sample::evidence::{Evidence, OTHERS};
+use crate::sample::named::Named;
 use crate::sample::sampler::Sampler;
+use crate::sample::strings::Strings;
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::errno::Errno;
@@ -78,7 +81,7 @@ impl Engine {
     /// Reserves all memory, opens what must be open, makes the threads. Allocates.
     pub fn new(settings: &Settings) -> Result<Engine, Failure> {
         let mut parts = memory::reserve(settings).map_err(|_| Failure::NoMemory)?;
-        let Parts { cases, samples, pcs, frames, tools, answer, tracks, monitor_modules, writer_modules, .. } = parts;
+        let Parts { cases, samples, pcs, frames, tools, answer, tracks, monitor_modules, .. } = parts;
         let mut store = match settings.report_dir.map(|path| Store::open(path, parts.store)).transpose() {
             Ok(store) => store,
             Err(error) => {
@@ -103,18 +106,21 @@ impl Engine {
         };
         let built = (|| {
             let handles = Handles {
-                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth)))?,
+                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, OTHERS)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
                 switches: mapping.place(switches)?,
             };
+            let (text, index) = parts.names;
+            let named = &*mapping.place(Lock::new(Named::new(parts.places, Strings::new(text, index))))?;
             let meter = settings.cpu.then(|| Meter::new(thread::cores()));
             SYSTEM_CPU_AVAILABLE.store(meter.as_ref().is_some_and(Meter::knows_machine), Relaxed);
             let looks = Looks {
                 tracks,
                 evidence: handles.evidence,
-                sampler: Sampler::new(answer, monitor_modules, frames, tools, settings.method),
+                sampler: Sampler::new(answer, monitor_modules, named, frames, tools, settings.method),
                 meter,
+                census: Census::new(parts.clocks),
                 writer: &handles.switches.writer,
                 terms: Terms {
                     interval_ns: settings.interval_ns,
@@ -155,7 +161,7 @@ impl Engine {
             let writer = mapping.place(Writer {
                 evidence: handles.evidence,
                 delivery: handles.delivery,
-                resolver: Resolver::new(writer_modules, parts.places, settings.redact_paths),
+                resolver: Resolver::new(named, parts.copies, settings.redact_paths),
                 judge: Judge { ignored, hold: &handles.switches.filter_holds },
                 filing,
                 bell: &handles.switches.writer,
@@ -165,6 +171,7 @@ impl Engine {
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
                 evidence: handles.evidence,
+                writer: &handles.switches.writer,
                 hold: &handles.switches.reporter_holds,
                 quit: &handles.switches.reporter_quits,
             })?;

@@ -4,23 +4,31 @@ use super::settings::Settings;
 use crate::abi::{bc_frame, bc_sample};
 use crate::report::delivery::PARCELS;
 use crate::report::parcel::Parcel;
-use crate::report::resolve::{PLACES, Place};
+use crate::report::resolve::{COPIES, Copy};
 use crate::report::store::Space;
 use crate::sample::answer::Answer;
 use crate::sample::case::Case;
+use crate::sample::census::{self, Clock};
+use crate::sample::chain;
 use crate::sample::cpu::CpuTick;
-use crate::sample::evidence::Sample;
+use crate::sample::evidence::{OTHERS, Sample};
+use crate::sample::named::{PLACES, Place};
 use crate::sample::sampler::Tools;
+use crate::sample::strings::At;
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
 use crate::unwind::modules::{Module, ModuleTable};
 use crate::watch::token::SLOTS;
 use crate::watch::track::Track;
 
-/// Modules of each of the two tables. A large app maps some 400 libraries.
+/// Modules of the table. A large app maps some 400 libraries.
 const MODULES: usize = 768;
 /// Bytes for their paths and build ids.
 const MODULE_TEXT: usize = 160 * MODULES;
+/// Bytes for the names of frames.
+const NAMES: usize = 256 * 1024;
+/// Places of the index of these names.
+const NAMES_INDEX: usize = NAMES / 64;
 /// Bytes for the strings of one block.
 const BLOCK_TEXT: usize = 64 * 1024;
 /// Frames that a delivered block has room for, on the average of all samples that there may be.
@@ -46,12 +54,16 @@ pub struct Parts {
     pub answer: &'static mut Answer,
     /// The monitor's tracks of the loops.
     pub tracks: &'static mut [Track; SLOTS],
+    /// The monitor's tables of threads.
+    pub clocks: &'static mut [Clock],
     /// The monitor's modules.
     pub monitor_modules: ModuleTable<'static>,
-    /// The writer's modules.
-    pub writer_modules: ModuleTable<'static>,
-    /// The writer's resolved frames.
+    /// Frames that have a name.
     pub places: &'static mut [Place],
+    /// Their names, and the index of those.
+    pub names: (&'static mut [u8], &'static mut [At]),
+    /// The writer's copies of names.
+    pub copies: &'static mut [Copy],
     /// Parcels.
     pub parcels: [Option<&'static mut Parcel>; PARCELS],
     /// What a store needs.
@@ -75,9 +87,13 @@ impl Sizes {
         Some(Sizes {
             // One open case a loop, and as many again that wait for the writer.
             cases: settings.max_loops.checked_mul(2)?.checked_add(8)?,
-            samples: settings.samples,
+            samples: settings.samples.checked_add(OTHERS)?,
             depth: settings.depth,
-            parcel_frames: settings.samples.checked_mul(settings.depth.min(USUAL_DEPTH))?.max(settings.depth),
+            parcel_frames: settings
+                .samples
+                .checked_add(chain::MOST)?
+                .checked_mul(settings.depth.min(USUAL_DEPTH))?
+                .max(settings.depth),
             words: words.sum(),
         })
     }
@@ -91,11 +107,13 @@ impl Sizes {
         plan.add::<Answer>(1);
         plan.add::<Tools>(1);
         plan.add::<Track>(SLOTS);
-        for _ in 0..2 {
-            plan.add::<Module>(MODULES);
-            plan.add::<u8>(MODULE_TEXT);
-        }
+        plan.add::<Clock>(2 * census::MOST);
+        plan.add::<Module>(MODULES);
+        plan.add::<u8>(MODULE_TEXT);
         plan.add::<Place>(PLACES);
+        plan.add::<u8>(NAMES);
+        plan.add::<At>(NAMES_INDEX);
+        plan.add::<Copy>(COPIES);
         for _ in 0..PARCELS {
             plan.add::<bc_sample>(self.samples);
             plan.add::<bc_frame>(self.parcel_frames);
@@ -150,9 +168,11 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let tools = mapping.place(Tools::new())?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
+    let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
     let monitor_modules = modules(mapping)?;
-    let writer_modules = modules(mapping)?;
     let places = mapping.fill(PLACES, || Place::EMPTY)?;
+    let names = (mapping.carve(NAMES)?, mapping.carve(NAMES_INDEX)?);
+    let copies = mapping.fill(COPIES, || Copy::NONE)?;
     let mut parcels = [const { None }; PARCELS];
     for place in &mut parcels {
         *place = Some(parcel(mapping)?);
@@ -168,9 +188,11 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         tools,
         answer,
         tracks,
+        clocks,
         monitor_modules,
-        writer_modules,
         places,
+        names,
+        copies,
         parcels,
         store,
         words,

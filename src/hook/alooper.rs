@@ -34,8 +34,12 @@ pub enum Poll {
     All,
 }
 
-/// Looks for the functions. Takes the loader's lock and may allocate, so it is done at install, or by the first call.
+/// Looks for the functions, once. Takes the loader's lock and may allocate, so it is done at install, or by the first call
+/// before that.
 pub fn look_up() {
+    if LOOKED_UP.load(Acquire) {
+        return;
+    }
     for (place, name) in [
         (&ADD_FD, c"ALooper_addFd"),
         (&REMOVE_FD, c"ALooper_removeFd"),

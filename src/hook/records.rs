@@ -33,7 +33,7 @@ static TABLE: [Record; RECORDS] = [const {
     Record {
         state: AtomicUsize::new(FREE),
         looper: AtomicUsize::new(0),
-        fd: AtomicI32::new(-1),
+        fd: AtomicI32::new(0),
         callback: AtomicUsize::new(0),
         data: AtomicUsize::new(0),
     }

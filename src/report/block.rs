@@ -1,7 +1,12 @@
 //! What a report says of one block. Samples and frames stand in the layout that listeners get, so that they exist once.
 
+use super::view::{Sample, Samples};
 use crate::abi::{bc_block_state, bc_cause};
+pub use crate::sample::account::TopThread;
+pub use crate::sample::cause::CAUSES;
 pub use crate::sample::cpu::{CpuTick, SystemLoad};
+pub use crate::sample::evidence::OtherThread;
+pub use crate::sample::scheduling::Scheduling;
 
 /// One block, complete for a report. Byte strings may hold anything: they come from programs.
 pub struct Block<'a> {
@@ -40,9 +45,46 @@ pub struct Block<'a> {
     /// Whether it moved, where stacks tell.
     pub progress: Option<Progress>,
     /// Oldest first.
-    pub samples: super::view::Samples<'a>,
+    pub samples: Samples<'a>,
     /// CPU load, oldest first.
     pub cpu: &'a [CpuTick],
+    /// What the cause was judged by.
+    pub reasons: Reasons<'a>,
+}
+
+/// What the cause of a block was judged by, and who had to do with it.
+#[derive(Clone, Copy, Default)]
+pub struct Reasons<'a> {
+    /// Shares of the causes by their numbers, thousandths.
+    pub shares: [u16; CAUSES],
+    /// What the kernel counted between the first look at the block and the latest.
+    pub scheduling: Scheduling,
+    /// The busiest threads of the process, busiest first; `None`s are no threads.
+    pub top: &'a [Option<TopThread>],
+    /// Threads that the blocked one waited for.
+    pub others: OtherThreads<'a>,
+}
+
+/// Other threads that have to do with a block, and a stack of each.
+#[derive(Clone, Copy)]
+pub struct OtherThreads<'a> {
+    /// Who they are.
+    pub whose: &'a [Option<OtherThread>],
+    /// A sample of each.
+    pub samples: Samples<'a>,
+}
+
+impl Default for OtherThreads<'_> {
+    fn default() -> Self {
+        OtherThreads { whose: &[], samples: Samples::NONE }
+    }
+}
+
+impl<'a> OtherThreads<'a> {
+    /// Each with its sample.
+    pub fn iter(self) -> impl Iterator<Item = (OtherThread, Sample<'a>)> {
+        self.whose.iter().zip(self.samples.iter()).filter_map(|(whose, sample)| Some(((*whose)?, sample)))
+    }
 }
 
 /// Blocks that came again.

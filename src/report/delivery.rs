@@ -6,7 +6,7 @@
 use super::parcel::Parcel;
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sys::bell::Bell;
-use crate::sys::counters::{BLOCKS_DROPPED, BLOCKS_SEEN, LISTENER_OVERRUNS};
+use crate::sys::counters::LISTENER_OVERRUNS;
 use crate::sys::lock::Lock;
 use core::sync::atomic::AtomicBool;
 
@@ -22,6 +22,10 @@ pub struct Delivery {
     pub progress: Bell,
     /// The writer has put something off that belongs to a block which it has dealt with.
     pub owes: AtomicBool,
+    /// Ended blocks wait for the listeners in the evidence, because the queue was full: the writer is to be woken when there
+    /// is room. Set before the look for room, which takes the lock, and read after the lock that makes room: one of the two
+    /// sees the other.
+    pub waits: AtomicBool,
 }
 
 struct Inner {
@@ -35,7 +39,13 @@ impl Delivery {
     /// All parcels are free.
     pub fn new(free: [Option<&'static mut Parcel>; PARCELS]) -> Delivery {
         let inner = Inner { free, queue: [const { None }; PARCELS], delivering: 0 };
-        Delivery { inner: Lock::new(inner), reporter: Bell::new(), progress: Bell::new(), owes: AtomicBool::new(false) }
+        Delivery {
+            inner: Lock::new(inner),
+            reporter: Bell::new(),
+            progress: Bell::new(),
+            owes: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
+        }
     }
 
     /// A parcel for the writer.
@@ -48,13 +58,11 @@ impl Delivery {
         put(&mut self.inner.lock().free, parcel);
     }
 
-    /// Queues a parcel. When the queue is full, states of blocks that go on give way first.
-    pub fn post(&self, parcel: &'static mut Parcel) {
+    /// Queues a parcel. When the queue is full, states of blocks that go on give way first. `false`: it is an end that there
+    /// is no room for.
+    pub fn post(&self, parcel: &'static mut Parcel) -> bool {
         let mut inner = self.inner.lock();
         let is_end = parcel.state == BC_BLOCK_ENDED;
-        if is_end {
-            BLOCKS_SEEN.add_one();
-        }
         if inner.free.iter().all(Option::is_none) {
             LISTENER_OVERRUNS.add_one();
             let gives_way = |parcel: &Option<&'static mut Parcel>| {
@@ -64,17 +72,20 @@ impl Delivery {
             match weaker.and_then(|place| remove(&mut inner.queue, place)) {
                 Some(weaker) => put(&mut inner.free, weaker),
                 None => {
-                    if is_end {
-                        BLOCKS_DROPPED.add_one();
-                    }
                     put(&mut inner.free, parcel);
-                    return;
+                    return !is_end;
                 }
             }
         }
         put(&mut inner.queue, parcel);
         drop(inner);
         self.reporter.ring();
+        true
+    }
+
+    /// Would an end find room?
+    pub fn has_room(&self) -> bool {
+        self.inner.lock().free.iter().flatten().count() > 1
     }
 
     /// The oldest parcel, for the reporter, which gives it back by `delivered`.
@@ -129,18 +140,18 @@ mod tests {
         }))
     }
 
-    fn post(delivery: &Delivery, order: u64, state: bc_block_state) {
+    fn post(delivery: &Delivery, order: u64, state: bc_block_state) -> bool {
         let parcel = delivery.empty().expect("the writer always has one");
         (parcel.case.order, parcel.state) = (order, state);
-        delivery.post(parcel);
+        delivery.post(parcel)
     }
 
     #[test]
     fn the_end_of_a_block_pushes_out_what_goes_on() {
         let delivery = delivery();
-        post(&delivery, 1, BC_BLOCK_ENDED);
-        post(&delivery, 2, BC_BLOCK_ONGOING);
-        (3..100).for_each(|order| post(&delivery, order, BC_BLOCK_ENDED));
+        assert!(post(&delivery, 1, BC_BLOCK_ENDED) && post(&delivery, 2, BC_BLOCK_ONGOING));
+        (3..9).for_each(|order| assert!(post(&delivery, order, BC_BLOCK_ENDED)));
+        (9..100).for_each(|order| assert!(!post(&delivery, order, BC_BLOCK_ENDED) && !delivery.has_room()));
         let orders: Vec<u64> = core::iter::from_fn(|| {
             let parcel = delivery.next()?;
             let order = parcel.case.order;
@@ -156,7 +167,7 @@ mod tests {
     #[test]
     fn what_goes_on_never_pushes_anything_out() {
         let delivery = delivery();
-        (1..100).for_each(|order| post(&delivery, order, BC_BLOCK_ONGOING));
+        (1..100).for_each(|order| assert!(post(&delivery, order, BC_BLOCK_ONGOING)));
         let first = delivery.next().unwrap();
         assert_eq!(first.case.order, 1);
     }

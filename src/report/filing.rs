@@ -10,7 +10,7 @@ use super::store::Store;
 use super::{json, text};
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::log_warn;
-use crate::sample::case::Phase;
+use crate::sample::case::{Case, Phase};
 use crate::sample::evidence::Evidence;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::{REPORTS_FAILED, REPORTS_MERGED, REPORTS_WRITTEN};
@@ -89,11 +89,25 @@ impl Filing {
         before != 0 || joined.is_some()
     }
 
+    /// Tells a block that was filed before where its report is.
+    pub fn tell(&self, parcel: &mut Parcel) {
+        let case = parcel.case;
+        let name = match case.shares {
+            0 => case.is_stored.then(|| self.facts.name(case.start_unix_ms, case.id)),
+            shares => self.recent.get(shares),
+        };
+        parcel.repeats.count = case.repeat;
+        if let Some(name) = name {
+            self.tell_path(parcel, &name);
+        }
+    }
+
     fn state(&self, parcel: &Parcel) -> Option<State> {
         let case = &parcel.case;
-        Some(State {
+        let stacks = parcel.stacks(&self.facts.concern);
+        (!stacks.is_empty()).then_some(State {
             of: (case.slot, case.tid),
-            stack: parcel.leading_stack(&self.facts.concern)?,
+            stacks,
             wall_ns: case.wall_ns,
             start_unix_ms: case.start_unix_ms,
             is_end: parcel.state == BC_BLOCK_ENDED,
@@ -173,8 +187,9 @@ impl Filing {
 
 fn is_open(evidence: &'static Lock<Evidence>) -> impl Fn(u64) -> bool {
     move |id| {
-        let is_open = |phase| matches!(phase, Phase::Open | Phase::Ended);
-        evidence.lock().cases().iter().any(|case| case.id == id && is_open(case.phase))
+        // One that waits for nothing but the listeners does not.
+        let is_open = |case: &Case| case.phase == Phase::Open || (case.phase == Phase::Ended && case.due.ended);
+        evidence.lock().cases().iter().any(|case| case.id == id && is_open(case))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Which stacks a block was seen in most often.
 //!
 //! Two stacks are the same if they pass through the same functions, wherever in them. A function is its module and where
-//! its symbol begins. Without a symbol a return address stands for itself, since the same call returns to the same place;
-//! the innermost frame, which may be anywhere in its function, is then known by its module only.
+//! its symbol begins, or it itself where it has no symbol but its begin is known. Else a return address stands for itself,
+//! since the same call returns to the same place; the innermost frame, which may be anywhere in its function, is then known
+//! by its module only.
 
 use super::view::{Frame, Frames, Samples};
 
@@ -123,9 +124,11 @@ fn same_stack(samples: Samples, counter: &HotStack, hash: u64, frames: Frames) -
 /// What a frame is known by: module, whether the place is exact, the place.
 fn function<'a>(frame: &Frame<'a>, depth: usize) -> (Option<&'a [u8]>, bool, u64) {
     let place = match (frame.module, frame.symbol) {
-        (Some(_), Some(_)) => Some(frame.module_offset.wrapping_sub(frame.symbol_offset)),
+        (Some(_), symbol) if symbol.is_some() || frame.symbol_offset != 0 => {
+            Some(frame.module_offset.wrapping_sub(frame.symbol_offset))
+        }
         _ if depth == 0 => None,
-        (Some(_), None) => Some(frame.module_offset),
+        (Some(_), _) => Some(frame.module_offset),
         (None, _) => Some(frame.pc),
     };
     (frame.module, place.is_some(), place.unwrap_or(0))

@@ -3,12 +3,13 @@
 //! Every key is always there, in the same order; what is not known is `null`. A line for each key, sample, frame and
 //! stack keeps the object readable without a tool.
 
-use super::block::{Block, Context, CpuTick, Repeats};
+use super::block::{Block, Context, CpuTick, OtherThread, Repeats, Scheduling, TopThread};
 use super::hot::HotStacks;
 use super::sink::Sink;
 use super::view::{Frame, Frames, Sample, base_name};
 use super::words;
 use crate::abi::bc_health;
+use crate::sample::cause;
 
 /// Writes the report of a block.
 pub fn write(sink: &mut Sink, block: &Block, context: &Context) {
@@ -22,8 +23,15 @@ pub fn write(sink: &mut Sink, block: &Block, context: &Context) {
     hot_stacks(json, block);
     json.key("cpu");
     json.list(block.cpu.iter(), |json, tick| cpu_tick(json, block, tick, context.cores));
+    json.key("scheduling");
+    scheduling(json, &block.reasons.scheduling);
+    json.key("top_threads");
+    json.list(block.reasons.top.iter().flatten(), |json, thread| top_thread(json, thread, context.cores));
     json.key("threads");
-    json.sink.text("null");
+    match block.reasons.others.whose {
+        [] => json.sink.text("null"),
+        _ => json.list(block.reasons.others.iter(), |json, (whose, sample)| other_thread(json, block, &whose, &sample)),
+    }
     surroundings(json, context);
     json.key("health");
     health(json, context.health);
@@ -136,6 +144,8 @@ fn verdict(json: &mut Json, block: &Block) {
     json.word(Some(words::cause(block.cause)));
     json.inner("detail");
     json.sink.json_optional(block.cause_detail);
+    json.inner("shares");
+    shares(json, block);
     json.sink.text("}");
     json.key("progress");
     json.word(block.progress.map(words::progress));
@@ -157,8 +167,74 @@ pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
     sink.text("}");
 }
 
+/// Parts of the block's time by cause, 0 to 1; those of nothing are left out.
+fn shares(json: &mut Json, block: &Block) {
+    json.sink.text("{");
+    let shares = cause::ALL.iter().zip(block.reasons.shares).filter(|(_, share)| *share > 0);
+    for (place, (kind, share)) in shares.enumerate() {
+        if place > 0 {
+            json.sink.text(",");
+        }
+        json.name(words::cause(*kind));
+        json.sink.fixed(share.into(), 3);
+    }
+    json.sink.text("}");
+}
+
+/// What the kernel counted.
+fn scheduling(json: &mut Json, scheduling: &Scheduling) {
+    let counts = [
+        ("slices", scheduling.slices),
+        ("minor_faults", scheduling.minor_faults),
+        ("major_faults", scheduling.major_faults),
+        ("voluntary_switches", scheduling.voluntary_switches),
+        ("involuntary_switches", scheduling.involuntary_switches),
+    ];
+    let mut separator = "{";
+    for (name, count) in counts {
+        json.sink.text(separator);
+        json.name(name);
+        match count {
+            Some(count) => json.sink.decimal(count),
+            None => json.sink.text("null"),
+        }
+        separator = ",";
+    }
+    json.sink.text("}");
+}
+
+/// One of the busiest threads.
+fn top_thread(json: &mut Json, thread: &TopThread, cores: u32) {
+    json.sink.text("{\"tid\":");
+    json.sink.signed(thread.tid.into());
+    json.inner("name");
+    json.sink.json_string(thread.name.bytes());
+    json.inner("percent");
+    json.sink.fixed(u64::from(thread.load).min(u64::from(cores.max(1)) * 10_000), 2);
+    json.sink.text("}");
+}
+
+/// A thread that has to do with the block.
+fn other_thread(json: &mut Json, block: &Block, whose: &OtherThread, sample: &Sample) {
+    json.sink.text("{\"tid\":");
+    json.sink.signed(whose.tid.into());
+    json.inner("name");
+    json.sink.json_string(whose.name.bytes());
+    json.inner("role");
+    json.word(Some(whose.role));
+    json.sink.text(",");
+    sample_members(json, block, sample);
+    json.sink.text("}");
+}
+
 fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {
-    json.sink.text("{\"offset_ms\":");
+    json.sink.text("{");
+    sample_members(json, block, sample);
+    json.sink.text("}");
+}
+
+fn sample_members(json: &mut Json, block: &Block, sample: &Sample) {
+    json.name("offset_ms");
     json.sink.ms_between(block.start_ns, sample.time_ns);
     json.inner("method");
     json.word(sample.method.map(words::method));
@@ -172,7 +248,6 @@ fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {
     json.flag(sample.approximate);
     json.inner("frames");
     write_frames(json, sample.frames);
-    json.sink.text("}");
 }
 
 fn write_frames(json: &mut Json, frames: Frames) {

@@ -1,11 +1,14 @@
 //! Blocks that share a report: which reports were stored lately, and what came again of each.
 //!
 //! A block of the same loop whose leading stack is the same joins such a report instead of making one of its own, from
-//! its first state on. It may leave again: when it becomes a hang, or when another stack leads it in the end.
+//! its first state on. That has few samples yet, so that any of its stacks may be the one. It may leave again: when it
+//! becomes a hang, or when another stack leads it in the end.
 
 use super::block::Repeats;
+use super::module_list::{ModuleList, is_language_library};
 use super::names::Name;
-use super::view::Frames;
+use super::view::{Frame, Sample, Samples};
+use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
 
 /// Reports remembered, the latest.
@@ -24,7 +27,7 @@ pub struct Report {
     pub repeats: Repeats,
     /// Slot and thread of its loop.
     of: (u8, i32),
-    /// The stack that led its first state, and the one that leads the last.
+    /// The stack that led its first state, and the one that leads the last. 0 for none.
     first: u64,
     last: u64,
     stored: Ticks,
@@ -53,8 +56,8 @@ impl Report {
 pub struct State {
     /// Slot and thread of its loop.
     pub of: (u8, i32),
-    /// What leads it: see `stack`.
-    pub stack: u64,
+    /// Its stacks.
+    pub stacks: Stacks,
     /// Duration, ns.
     pub wall_ns: u64,
     /// Begin on the wall clock.
@@ -79,11 +82,11 @@ impl Recent {
     /// A block's report has been stored, for the first time or again.
     pub fn stored(&mut self, name: Name, state: &State, now: Ticks) {
         if let Some(report) = self.find(name.id) {
-            (report.last, report.stored) = (state.stack, now);
+            (report.last, report.stored) = (state.stacks.leader(), now);
         } else if self.window_ns.is_some()
             && let Some(oldest) = self.reports.iter_mut().min_by_key(|report| report.stored)
         {
-            let (first, last) = (state.stack, state.stack);
+            let (first, last) = (state.stacks.leader(), state.stacks.leader());
             *oldest = Report { id: name.id, name, of: state.of, first, last, stored: now, ..Report::NONE };
         }
     }
@@ -91,10 +94,8 @@ impl Recent {
     /// The report that a block in this state fits to, if it has joined none.
     pub fn candidate(&self, state: &State, now: Ticks) -> Option<&Report> {
         let window_ns = self.window_ns?;
-        // The first state of a block is like the first state of another one.
-        let fits = |report: &&Report| report.last == state.stack || (report.first == state.stack && !state.is_end);
         let near = |report: &&Report| report.id != 0 && report.of == state.of && now.since(report.stored) <= window_ns;
-        self.reports.iter().filter(near).filter(fits).max_by_key(|report| report.stored)
+        self.reports.iter().filter(near).filter(|report| report.fits(state)).max_by_key(|report| report.stored)
     }
 
     /// The files of a report, if it is remembered.
@@ -104,8 +105,7 @@ impl Recent {
 
     /// Does a block that has joined this report still fit to it?
     pub fn still_fits(&self, id: u64, state: &State) -> bool {
-        let fits = |report: &Report| report.last == state.stack || (report.first == state.stack && !state.is_end);
-        self.reports.iter().any(|report| report.id == id && id != 0 && fits(report))
+        self.reports.iter().any(|report| report.id == id && id != 0 && report.fits(state))
     }
 
     /// A block joins a report, or, if it `has_joined` before, goes on or ends there. What the report tells now.
@@ -158,6 +158,12 @@ impl Recent {
 }
 
 impl Report {
+    fn fits(&self, state: &State) -> bool {
+        let (first, last) = (state.stacks.samples(self.first), state.stacks.samples(self.last));
+        // Which of two stacks that are seen about as often leads is chance.
+        if state.is_end { last > 0 && last * 2 >= state.stacks.most() } else { first > 0 || last > 0 }
+    }
+
     fn differs(&mut self, now: Ticks) {
         if self.differs == Ticks(0) {
             self.differs = now;
@@ -165,17 +171,74 @@ impl Report {
     }
 }
 
-/// Names a stack within this process: two that pass through the same functions have the same number. A function is where
-/// it begins; without a symbol a return address stands for itself, and the innermost frame for its module.
-pub fn stack(frames: Frames) -> u64 {
-    frames.iter().enumerate().fold(0x9e37_79b9_7f4a_7c15, |name, (depth, frame)| {
+/// Stacks that are told apart in one block.
+const GROUPS: usize = 16;
+
+/// The stacks of a block, each with its number of samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stacks([(u64, u32); GROUPS]);
+
+impl Stacks {
+    /// Of all samples that touch modules of concern; of all, if none does or nothing is of concern.
+    pub fn of(samples: Samples, concern: &ModuleList) -> Stacks {
+        let with_stack = || samples.iter().filter(|sample| !sample.frames.is_empty());
+        let mut stacks = Stacks::default();
+        if !concern.is_empty() {
+            let touching = with_stack().filter(|sample| concern.is_touched_by(sample.frames));
+            touching.for_each(|sample| stacks.add(name(&sample)));
+        }
+        if stacks.is_empty() {
+            with_stack().for_each(|sample| stacks.add(name(&sample)));
+        }
+        stacks
+    }
+
+    fn add(&mut self, name: u64) {
+        // Who comes when all places are taken is no leader.
+        let known = self.0.iter_mut().find(|(known, samples)| *known == name || *samples == 0);
+        if let Some((known, samples)) = known {
+            (*known, *samples) = (name, samples.saturating_add(1));
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.most() == 0
+    }
+
+    fn most(&self) -> u32 {
+        self.0.iter().map(|(_, samples)| *samples).max().unwrap_or(0)
+    }
+
+    fn leader(&self) -> u64 {
+        let most = self.most();
+        self.0.iter().find(|(_, samples)| *samples == most && most > 0).map_or(0, |(name, _)| *name)
+    }
+
+    fn samples(&self, name: u64) -> u32 {
+        self.0.iter().find(|(known, samples)| *known == name && *samples > 0).map_or(0, |(_, samples)| *samples)
+    }
+}
+
+/// Names a stack within this process: two that pass through the same functions have the same name. A function is where it
+/// begins; where that is not known a return address stands for itself, and the innermost frame for its module.
+///
+/// Of a thread that runs, what the C library was just doing for it is left out: that changes from moment to moment.
+fn name(sample: &Sample) -> u64 {
+    let runs = sample.method == Some(bc_sample_method::BC_SAMPLE_SIGNAL);
+    let in_library = |frame: &Frame| frame.module.is_some_and(is_language_library);
+    let inner = if runs { sample.frames.iter().take_while(in_library).count() } else { 0 };
+    let skipped = if inner < sample.frames.len() { inner } else { 0 };
+    sample.frames.iter().enumerate().skip(skipped).fold(0x9e37_79b9_7f4a_7c15, |name, (depth, frame)| {
         let place = match (frame.module, frame.symbol) {
-            (Some(_), Some(_)) => frame.pc.wrapping_sub(frame.symbol_offset),
+            (Some(_), symbol) if symbol.is_some() || frame.symbol_offset != 0 => {
+                frame.pc.wrapping_sub(frame.symbol_offset)
+            }
             (Some(_), None) if depth == 0 => frame.pc.wrapping_sub(frame.module_offset),
             (None, _) if depth == 0 => 0,
             _ => frame.pc,
         };
-        mix(name ^ mix(place.wrapping_add(depth as u64)))
+        mix(name ^ mix(place))
     })
 }
 
@@ -193,7 +256,13 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn state(stack: u64, wall_ns: u64, is_end: bool) -> State {
-        State { of: (1, 10), stack, wall_ns, start_unix_ms: wall_ns as i64, is_end }
+        State { of: (1, 10), stacks: stacks(&[stack]), wall_ns, start_unix_ms: wall_ns as i64, is_end }
+    }
+
+    fn stacks(names: &[u64]) -> Stacks {
+        let mut stacks = Stacks::default();
+        names.iter().for_each(|name| stacks.add(*name));
+        stacks
     }
 
     fn name(id: u64) -> Name {
@@ -213,6 +282,12 @@ mod tests {
         assert_eq!(candidate(&recent, &state(6, 1, true), 61 * SECOND), None);
         assert_eq!(candidate(&recent, &state(5, 1, false), 3), Some(7));
         assert_eq!(candidate(&recent, &state(5, 1, true), 3), None, "another stack leads it in the end");
+        // Near ties are chance, and a block that has only begun may yet come to look like it.
+        let mixed = |names: &[u64], is_end| State { stacks: stacks(names), ..state(0, 1, is_end) };
+        assert_eq!(candidate(&recent, &mixed(&[9, 6, 9], true), 3), Some(7));
+        assert_eq!(candidate(&recent, &mixed(&[9, 6, 9, 9], true), 3), None);
+        assert_eq!(candidate(&recent, &mixed(&[9, 6, 9, 9], false), 3), Some(7));
+        assert_eq!(candidate(&recent, &mixed(&[9, 8], false), 3), None);
         assert_eq!(candidate(&recent, &State { of: (1, 11), ..state(6, 1, true) }, 3), None, "another loop");
         assert_eq!(candidate(&Recent::new(None), &state(0, 1, true), 3), None);
     }

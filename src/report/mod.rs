@@ -3,6 +3,7 @@
 pub mod amend;
 pub mod block;
 pub mod delivery;
+pub mod detail;
 mod escape;
 pub mod facts;
 pub mod filing;
@@ -11,6 +12,7 @@ pub mod hot;
 pub mod json;
 pub mod listeners;
 pub mod merge;
+mod module_file;
 pub mod module_list;
 pub mod names;
 mod number;

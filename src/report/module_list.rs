@@ -46,7 +46,7 @@ impl<'a> ModuleList<'a> {
             if self.contains(module) {
                 return true;
             }
-            if !is_language_library(base_name(module)) {
+            if !is_language_library(module) {
                 return false;
             }
         }
@@ -72,7 +72,8 @@ fn base_name(path: &[u8]) -> &[u8] {
 }
 
 /// Is it a library that programs call for their own purposes: C, C++, threads, the loader, the kernel's own page?
-fn is_language_library(base: &[u8]) -> bool {
+pub(super) fn is_language_library(path: &[u8]) -> bool {
+    let base = base_name(path);
     const STEMS: [&[u8]; 9] =
         [b"libc", b"libm", b"libdl", b"libpthread", b"librt", b"libstdc++", b"libc++", b"libc++_shared", b"libgcc_s"];
     let ends_stem = |rest: &[u8]| rest.starts_with(b".so") || rest.starts_with(b"-2.");

@@ -1,12 +1,14 @@
 //! What BlockCanary's log does not have and ours does: more keys, and the leading stack as a section that `ndk-stack`
 //! symbolises as it stands.
 
-use super::block::{Block, Context, Repeats};
+use super::block::{Block, CAUSES, Context, Repeats};
+use super::detail;
 use super::hot::HotStacks;
 use super::sink::Sink;
 use super::text::{end, key, number, value};
 use super::view::{Frame, Frames, base_name};
 use super::words;
+use crate::sample::cause;
 
 /// Writes both; what the log's readers take for keys of their own must not begin a line here.
 pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
@@ -14,7 +16,11 @@ pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
     let hot = HotStacks::of(block.samples);
     let leader = context.concern.leader(block.samples, &hot);
     if let Some(sample) = leader.and_then(|leader| block.samples.get(leader)) {
-        native_stack(sink, block, context, sample.frames);
+        native_stack(sink, context, block.tid, block.loop_name, sample.frames);
+    }
+    // A section each: whoever symbolises the first does so with the others.
+    for (whose, sample) in block.reasons.others.iter().filter(|(_, sample)| !sample.frames.is_empty()) {
+        native_stack(sink, context, whose.tid, whose.name.bytes(), sample.frames);
     }
 }
 
@@ -23,6 +29,7 @@ fn keys(sink: &mut Sink, block: &Block) {
     value(sink, "block-state", Some(words::state(block.state).as_bytes()));
     value(sink, "block-cause", Some(words::cause(block.cause).as_bytes()));
     value(sink, "block-cause-detail", block.cause_detail);
+    shares(sink, block);
     value(sink, "block-progress", block.progress.map(|progress| words::progress(progress).as_bytes()));
     value(sink, "loop-name", Some(block.loop_name));
     number(sink, "loop-tid", u64::from(block.tid.unsigned_abs()));
@@ -39,6 +46,19 @@ fn keys(sink: &mut Sink, block: &Block) {
         sink.ms(wait);
         end(sink);
     }
+    let scheduling = &block.reasons.scheduling;
+    let counts = [
+        ("faults-minor", scheduling.minor_faults),
+        ("faults-major", scheduling.major_faults),
+        ("switches-voluntary", scheduling.voluntary_switches),
+        ("switches-involuntary", scheduling.involuntary_switches),
+    ];
+    for (name, count) in counts {
+        if let Some(count) = count {
+            number(sink, name, count);
+        }
+    }
+    top_threads(sink, block);
     repeats(sink, &block.repeats);
     end(sink);
 }
@@ -59,15 +79,54 @@ pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
     }
 }
 
+/// `running 12 %, sleep 88 %`, the largest share first.
+fn shares(sink: &mut Sink, block: &Block) {
+    let mut left = block.reasons.shares;
+    let mut separator = "";
+    for _ in 0..CAUSES {
+        let largest = left.iter_mut().zip(cause::ALL).rev().max_by_key(|(share, _)| **share);
+        // Half a percent and more, which is at least one.
+        let Some((share, kind)) = largest.filter(|(share, _)| **share >= 5) else { break };
+        if separator.is_empty() {
+            key(sink, "block-cause-shares");
+        }
+        sink.text(separator);
+        sink.text(words::cause(kind));
+        sink.text(" ");
+        sink.decimal(u64::from(*share + 5) / 10);
+        sink.text(" %");
+        *share = 0;
+        separator = ", ";
+    }
+    if !separator.is_empty() {
+        end(sink);
+    }
+}
+
+/// `123 'Loader' 87 %, 124 'Audio' 3 %`.
+fn top_threads(sink: &mut Sink, block: &Block) {
+    for (place, thread) in block.reasons.top.iter().flatten().enumerate() {
+        if place == 0 {
+            key(sink, "busiest-threads");
+        } else {
+            sink.text(", ");
+        }
+        detail::top(sink, thread);
+    }
+    if block.reasons.top.iter().flatten().next().is_some() {
+        end(sink);
+    }
+}
+
 /// `ndk-stack` begins at the banner and ends at the first line behind the frames that is none. It reads a path up to a
 /// space and looks for its base name only.
-fn native_stack(sink: &mut Sink, block: &Block, context: &Context, frames: Frames) {
+fn native_stack(sink: &mut Sink, context: &Context, tid: i32, name: &[u8], frames: Frames) {
     sink.text("*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: ");
     sink.signed(context.pid.into());
     sink.text(", tid: ");
-    sink.signed(block.tid.into());
+    sink.signed(tid.into());
     sink.text(", name: ");
-    sink.plain(block.loop_name);
+    sink.plain(name);
     sink.text("  >>> ");
     sink.plain(context.process_name);
     sink.text(" <<<\n");

@@ -7,6 +7,7 @@ use crate::abi::bc_block_listener;
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sample::case::Phase;
 use crate::sample::evidence::Evidence;
+use crate::sys::bell::Bell;
 use crate::sys::counters::BLOCKS_DELIVERED;
 use crate::sys::lock::Lock;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -17,6 +18,8 @@ pub struct Reporter {
     pub delivery: &'static Delivery,
     /// Tells whether a block still goes on.
     pub evidence: &'static Lock<Evidence>,
+    /// Wakes the writer.
+    pub writer: &'static Bell,
     /// It shall begin no callback.
     pub hold: &'static AtomicBool,
     /// It shall end.
@@ -32,6 +35,9 @@ impl Reporter {
                 let Some(parcel) = self.delivery.next() else { break };
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);
+                if self.delivery.waits.load(Acquire) {
+                    self.writer.ring();
+                }
             }
             if self.quit.load(Acquire) {
                 return;

@@ -1,35 +1,32 @@
-//! From a pc to module, build id and symbol, for the frames of one block.
+//! The names of the frames of one block, copied to where the block keeps its text.
 #![allow(unsafe_code)]
 
+use super::module_file::ModuleFile;
 use super::text_space::TextSpace;
 use super::view::base_name;
 use crate::abi::bc_frame;
-use crate::sample::sampler::refresh;
-use crate::sys::clock::Ticks;
-use crate::sys::maps::OwnMaps;
-use crate::sys::memory::OwnMemory;
-use crate::unwind::cache::Cached;
-use crate::unwind::modules::ModuleTable;
+use crate::sample::named::{Key, Module, Name, Named, RECORD, Search};
+use crate::sample::strings::At;
+use crate::sys::lock::Lock;
 use core::ffi::c_char;
 use core::ptr;
 
-/// Places of the cache: far more than the frames that the stacks of one block have between them, as a rule.
-pub const PLACES: usize = 1024;
-/// Modules of one block whose strings are kept once.
-const MODULES: usize = 64;
+/// Strings of one block that are known to be copied already; more are copied once more.
+pub const COPIES: usize = 1024;
 /// Bytes of a symbol's name that are kept.
 const SYMBOL: usize = 512;
-/// A table that missed a pc is not made anew more often than this.
-const REFRESH_NS: u64 = 200_000_000;
 
-/// A frame that was resolved for this block.
+/// A string that was copied for this block.
 #[derive(Clone, Copy)]
-pub struct Place {
-    pc: u64,
-    is_outer: bool,
-    /// The block that it was resolved for: its strings lie in that one's memory.
+pub struct Copy {
+    at: At,
     block: u64,
-    frame: bc_frame,
+    text: *const c_char,
+}
+
+impl Copy {
+    /// Of nothing.
+    pub const NONE: Copy = Copy { at: 0, block: 0, text: ptr::null() };
 }
 
 /// A frame of which nothing but the pc is known.
@@ -37,98 +34,147 @@ pub const fn unknown(pc: u64) -> bc_frame {
     bc_frame { pc, module_offset: 0, symbol_offset: 0, module: ptr::null(), build_id: ptr::null(), symbol: ptr::null() }
 }
 
-impl Place {
-    /// Empty.
-    pub const EMPTY: Place = Place { pc: 0, is_outer: false, block: 0, frame: unknown(0) };
+/// A frame that is still to be resolved: what it is looked up by stands where its offsets will.
+pub const fn unresolved(key: Key) -> bc_frame {
+    bc_frame { module_offset: key.table as u64, symbol_offset: key.is_outer as u64, ..unknown(key.pc) }
 }
 
 /// The writer's.
 pub struct Resolver {
-    modules: ModuleTable<'static>,
-    places: &'static mut [Place],
-    /// Strings of this block's modules, by the begin of their code.
-    strings: [(u64, *const c_char, *const c_char); MODULES],
-    used: usize,
+    named: &'static Lock<Named>,
+    copies: &'static mut [Copy],
     /// Counts blocks.
     block: u64,
-    refreshed: Ticks,
     redact_paths: bool,
+    /// The file that was searched last, by where its module's name is; it may have been in vain.
+    searched: Option<(At, Option<ModuleFile>)>,
 }
 
 // SAFETY: its pointers lead into the memory of parcels, which the thread that resolves for them holds.
 unsafe impl Send for Resolver {}
 
 impl Resolver {
-    /// With an empty table and `PLACES` places.
-    pub fn new(modules: ModuleTable<'static>, places: &'static mut [Place], redact_paths: bool) -> Resolver {
-        let strings = [(0, ptr::null(), ptr::null()); MODULES];
-        Resolver { modules, places, strings, used: 0, block: 0, refreshed: Ticks(0), redact_paths }
+    /// With room for `COPIES` copies.
+    pub fn new(named: &'static Lock<Named>, copies: &'static mut [Copy], redact_paths: bool) -> Resolver {
+        Resolver { named, copies, block: 0, redact_paths, searched: None }
+    }
+
+    /// Only base names of paths are told.
+    pub fn redacts_paths(&self) -> bool {
+        self.redact_paths
     }
 
     /// The frames of another block follow, whose strings go elsewhere.
     pub fn begin_block(&mut self) {
         self.block += 1;
-        self.used = 0;
-        self.refreshed = Ticks(0);
-        let changed = OwnMaps::open().is_ok_and(|maps| self.modules.changed(maps).unwrap_or(true));
-        if changed {
-            refresh(&mut self.modules, &Cached::new(OwnMemory::new()));
-        }
     }
 
-    /// Resolves a frame; `is_outer`: its pc is a return address.
-    pub fn resolve(&mut self, pc: u64, is_outer: bool, text: &mut TextSpace) -> bc_frame {
-        // Return addresses differ in their low bits at random.
-        let number = (pc ^ pc >> 10) as usize % PLACES;
-        let known = self.places.get(number);
-        if let Some(place) = known.filter(|known| (known.pc, known.is_outer, known.block) == (pc, is_outer, self.block))
-        {
-            return place.frame;
+    /// There are no more frames.
+    pub fn end_block(&mut self) {
+        self.searched = None;
+    }
+
+    /// Resolves a frame that `unresolved` has made.
+    pub fn resolve(&mut self, frame: &bc_frame, text: &mut TextSpace) -> bc_frame {
+        let key = Key { pc: frame.pc, is_outer: frame.symbol_offset != 0, table: frame.module_offset as u32 };
+        self.name(key, text)
+    }
+
+    /// Resolves a frame.
+    pub fn name(&mut self, key: Key, text: &mut TextSpace) -> bc_frame {
+        let mut frame = unknown(key.pc);
+        let lock = self.named;
+        let named = lock.lock();
+        let Some(name) = named.find(key) else { return frame };
+        frame.module_offset = name.module_offset;
+        let shown = if self.redact_paths { base_name(name.module.path) } else { name.module.path };
+        frame.module = self.copied(name.module_at, shown, text);
+        // A module's name takes more than one byte, so no other string has this place.
+        frame.build_id = self.copied(name.module_at + 1, name.module.build_id, text);
+        if let Some(symbol) = name.symbol {
+            frame.symbol = self.copied(name.symbol_at, symbol, text);
+            frame.symbol_offset = name.symbol_offset;
         }
-        let frame = self.look_up(pc, is_outer, text);
-        if let Some(place) = self.places.get_mut(number) {
-            *place = Place { pc, is_outer, block: self.block, frame };
+        if name.search == Search::Done {
+            return frame;
+        }
+        let module_at = name.module_at;
+        let mut record = Record::new();
+        record.copy(&name);
+        drop(named);
+        let mut symbol = [0; SYMBOL];
+        let found = self.search(module_at, &record, key, frame.module_offset, &mut symbol);
+        // One that only comes nearest is no better than another such.
+        let found = found.filter(|found| found.is_sure || frame.symbol.is_null());
+        let found = found.and_then(|found| {
+            Some((symbol.get(..found.name_length)?, found.offset.wrapping_add(u64::from(key.is_outer))))
+        });
+        let found = found.filter(|(name, _)| !name.is_empty());
+        let at = lock.lock().searched(key, found);
+        if let Some((name, offset)) = found {
+            frame.symbol = if at == 0 { text.put(name) } else { self.copied(at, name, text) };
+            frame.symbol_offset = offset;
         }
         frame
     }
 
-    fn look_up(&mut self, pc: u64, is_outer: bool, text: &mut TextSpace) -> bc_frame {
-        // A call may be the last instruction of its function, and of its module.
-        let inside = pc.wrapping_sub(u64::from(is_outer));
-        let mut frame = unknown(pc);
-        let now = Ticks::now();
-        if self.modules.find(inside).is_none() && now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            refresh(&mut self.modules, &Cached::new(OwnMemory::new()));
-        }
-        let Some(module) = self.modules.find(inside).copied() else { return frame };
-        frame.module_offset = module.offset_of(pc);
-        (frame.module, frame.build_id) = self.module_strings(&module, text);
-        let mut name = [0; SYMBOL];
-        if let Some(function) = module.function(&Cached::new(OwnMemory::new()), inside, &mut name) {
-            frame.symbol = text.put(name.get(..function.name_length).unwrap_or(&[]));
-            frame.symbol_offset = function.offset.wrapping_add(u64::from(is_outer));
-        }
-        frame
-    }
-
-    fn module_strings(
+    fn search(
         &mut self,
-        module: &crate::unwind::modules::Module,
-        text: &mut TextSpace,
-    ) -> (*const c_char, *const c_char) {
-        let known = self.strings.iter().take(self.used).find(|(start, ..)| *start == module.code.start);
-        if let Some((_, path, build_id)) = known {
-            return (*path, *build_id);
+        module_at: At,
+        record: &Record,
+        key: Key,
+        module_offset: u64,
+        out: &mut [u8],
+    ) -> Option<crate::unwind::symbols::Function> {
+        if self.searched.as_ref().is_none_or(|(at, _)| *at != module_at) {
+            self.searched = None;
+            self.searched = Some((module_at, ModuleFile::open(&record.module())));
         }
-        let full = self.modules.path(module).to_bytes();
-        let shown = if self.redact_paths { base_name(full) } else { full };
-        let path = if shown.is_empty() { ptr::null() } else { text.put(shown) };
-        let build_id = text.put_some(self.modules.build_id(module));
-        if let Some(place) = self.strings.get_mut(self.used) {
-            *place = (module.code.start, path, build_id);
-            self.used += 1;
+        let (_, file) = self.searched.as_ref()?;
+        file.as_ref()?.function(module_offset.wrapping_sub(u64::from(key.is_outer)), out)
+    }
+
+    /// The copy of a string for this block; null for an empty one and one that does not fit.
+    fn copied(&mut self, at: At, string: &[u8], text: &mut TextSpace) -> *const c_char {
+        let number = (at ^ at >> 10) as usize % COPIES;
+        let known = self.copies.get(number).filter(|copy| (copy.at, copy.block) == (at, self.block));
+        if let Some(copy) = known {
+            return copy.text;
         }
-        (path, build_id)
+        let copy = if string.is_empty() { ptr::null() } else { text.put(string) };
+        if let Some(place) = self.copies.get_mut(number) {
+            *place = Copy { at, block: self.block, text: copy };
+        }
+        copy
+    }
+}
+
+/// A module's name, copied so that the lock need not be held.
+struct Record {
+    bytes: [u8; RECORD],
+    path: usize,
+    build_id: usize,
+    file: (u64, u64),
+    file_offset: u64,
+    is_whole: bool,
+}
+
+impl Record {
+    fn new() -> Record {
+        Record { bytes: [0; RECORD], path: 0, build_id: 0, file: (0, 0), file_offset: 0, is_whole: false }
+    }
+
+    fn copy(&mut self, name: &Name) {
+        let module = &name.module;
+        let bytes = module.path.iter().chain(module.build_id);
+        self.bytes.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        (self.path, self.build_id) = (module.path.len(), module.build_id.len());
+        (self.file, self.file_offset, self.is_whole) = (module.file, module.file_offset, module.is_whole);
+    }
+
+    fn module(&self) -> Module<'_> {
+        let (path, rest) = self.bytes.split_at_checked(self.path).unwrap_or_default();
+        let build_id = rest.get(..self.build_id).unwrap_or_default();
+        Module { path, build_id, file: self.file, file_offset: self.file_offset, is_whole: self.is_whole }
     }
 }

@@ -53,7 +53,7 @@ pub struct Frame<'a> {
     pub pc: u64,
     /// The same relative to the module; without meaning without one.
     pub module_offset: u64,
-    /// Distance from the begin of the symbol; without meaning without one.
+    /// Distance from the begin of the symbol; without one, from that of the function, 0 if that is not known either.
     pub symbol_offset: u64,
     /// Full path.
     pub module: Option<&'a [u8]>,

@@ -43,7 +43,7 @@ impl Writer {
             if self.tidy.swap(false, AcqRel) {
                 self.filing.tidy();
             }
-            while self.write_next() {
+            while self.write_next() || self.tell_next() {
                 self.filing.amend(false);
             }
             self.filing.amend(true);
@@ -82,24 +82,78 @@ impl Writer {
         if verdict == Verdict::Wanted && self.filing.file(parcel) {
             self.delivery.owes.store(true, Release);
         }
-        let told = parcel.case;
+        if is_end {
+            BLOCKS_SEEN.add_one();
+        }
+        let (told, repeat) = (parcel.case, parcel.repeats.count);
+        let mut is_posted = true;
         if verdict == Verdict::Wanted {
             remark::block(parcel);
-            self.delivery.post(parcel);
+            is_posted = self.post(parcel);
         } else {
             if is_end {
-                BLOCKS_SEEN.add_one();
                 BLOCKS_FILTERED.add_one();
             }
             self.delivery.give_back(parcel);
         }
         let mut evidence = self.evidence.lock();
-        if is_end {
+        if is_end && is_posted {
             evidence.close_case(number);
         } else if let Some(case) = evidence.case_mut(number).filter(|case| case.id == told.id) {
             (case.is_wanted, case.is_stored, case.shares) = (told.is_wanted, told.is_stored, told.shares);
+            case.repeat = repeat;
+            if is_end {
+                case.due = Due { telling: true, ..Due::default() };
+            }
         }
         drop(evidence);
+        self.delivery.progress.ring();
+        true
+    }
+
+    /// Hands a parcel to the reporter; an end only when those before it have been. `false`: it has to wait.
+    fn post(&self, parcel: &'static mut Parcel) -> bool {
+        let is_end = parcel.state == BC_BLOCK_ENDED;
+        let is_posted = if is_end && self.delivery.waits.load(Relaxed) {
+            self.delivery.give_back(parcel);
+            false
+        } else {
+            self.delivery.post(parcel)
+        };
+        if !is_posted {
+            self.delivery.waits.store(true, Release);
+        }
+        is_posted
+    }
+
+    /// Tells the listeners of a block that has had to wait; `false`: there is none, or still no room.
+    fn tell_next(&mut self) -> bool {
+        if !self.delivery.waits.load(Relaxed) || !self.delivery.has_room() {
+            return false;
+        }
+        let Some(parcel) = self.delivery.empty() else { return false };
+        let number = {
+            let mut evidence = self.evidence.lock();
+            let number = evidence.next_to_tell();
+            match number.and_then(|number| evidence.case_mut(number)) {
+                Some(case) => {
+                    // Now it gives way to no other any more.
+                    case.due = Due::default();
+                    let case = *case;
+                    parcel.copy(&evidence, &case, BC_BLOCK_ENDED);
+                }
+                None => self.delivery.waits.store(false, Release),
+            }
+            number
+        };
+        let Some(number) = number else {
+            self.delivery.give_back(parcel);
+            return false;
+        };
+        parcel.resolve(&mut self.resolver);
+        self.filing.tell(parcel);
+        self.delivery.post(parcel);
+        self.evidence.lock().close_case(number);
         self.delivery.progress.ring();
         true
     }

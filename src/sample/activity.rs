@@ -6,6 +6,7 @@
 //! is over, but not yet told. One that is ready and kept from running by others is looked at until it has run a little,
 //! and left alone if that takes too long.
 
+use super::doing::Doing;
 use super::sampler::SubjectFiles;
 use crate::sys::clock::{Ticks, thread_cpu};
 use crate::sys::procfs::{KernelState, ThreadStat, Waiting, voluntary_switches};
@@ -86,6 +87,18 @@ pub fn observe(tid: i32, files: &SubjectFiles) -> Activity {
 /// Does it run, at this very moment?
 pub fn is_running(files: &SubjectFiles) -> bool {
     matches!(glance(files), Some(Glance::Running))
+}
+
+/// What it does, and its state letter, by one look, which may be at the moment of a change.
+pub fn glimpse(files: &SubjectFiles) -> (Doing, u8) {
+    let mut text = [0; 512];
+    let doing = match glance(files) {
+        Some(Glance::Running) => Doing::Running,
+        Some(Glance::Waiting(at)) => Doing::waits(&at),
+        Some(Glance::WaitingUnseen) => Doing::WaitsUnseen,
+        None => Doing::Unknown,
+    };
+    (doing, files.stat.read(&mut text).ok().and_then(ThreadStat::parse).map_or(0, |stat| stat.state))
 }
 
 /// Times that the thread has given up its processor of itself.

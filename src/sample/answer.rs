@@ -23,6 +23,8 @@ pub struct Record {
 pub struct Answer {
     /// Names the loop's stretch when the handler ran, which this is a sample of.
     pub stretch: usize,
+    /// When the handler ran, ns.
+    pub at: u64,
     /// Registers by DWARF number, as far as the processor has them.
     pub registers: [u64; COUNT],
     /// How many there are.

@@ -1,5 +1,6 @@
 //! A late stretch and what is known of it: what becomes a block when it passes its limit.
 
+use super::account::Account;
 use super::cpu::Reading;
 use super::what::What;
 use crate::sys::clock::Ticks;
@@ -31,10 +32,12 @@ pub struct Due {
     pub hang: bool,
     /// It has ended.
     pub ended: bool,
+    /// It has ended and was stored, and the queue to the listeners was full.
+    pub telling: bool,
 }
 
 impl Due {
-    /// Is anything due?
+    /// Is there anything to be stored?
     pub fn any(&self) -> bool {
         self.ongoing || self.hang || self.ended
     }
@@ -71,6 +74,8 @@ pub struct Case {
     pub what: What,
     /// The innermost open dispatch's.
     pub tag: u64,
+    /// The table of modules that the function was named by that `tag` is the address of, if it is one.
+    pub table: u32,
     /// Duration, so far or in all, less what is excused.
     pub wall_ns: u64,
     /// Time of it in which the process did not run, ns.
@@ -81,8 +86,12 @@ pub struct Case {
     pub cpu_first: Reading,
     /// The latest.
     pub cpu_last: Reading,
+    /// What its time went to, as far as was seen.
+    pub account: Account,
     /// Its first sample, a number in the pool.
     pub first_sample: Option<u32>,
+    /// Its first sample of another thread.
+    pub first_other: Option<u32>,
     /// Its last sample.
     pub last_sample: Option<u32>,
     /// Its samples.
@@ -99,13 +108,15 @@ pub struct Case {
     pub is_wanted: Option<bool>,
     /// The block whose report it shares, 0 for none.
     pub shares: u64,
+    /// Which repeat of that one it is.
+    pub repeat: u32,
 }
 
 impl Case {
     /// Nobody's.
     pub const FREE: Case = Case {
         phase: Phase::Free,
-        due: Due { ongoing: false, hang: false, ended: false },
+        due: Due { ongoing: false, hang: false, ended: false, telling: false },
         order: 0,
         id: 0,
         slot: 0,
@@ -118,12 +129,15 @@ impl Case {
         interval_ns: 0,
         what: What::NONE,
         tag: 0,
+        table: 0,
         wall_ns: 0,
         excused_ns: 0,
-        cpu_before: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_first: Reading { at: Ticks(0), cpu_ns: 0 },
-        cpu_last: Reading { at: Ticks(0), cpu_ns: 0 },
+        cpu_before: Reading::NONE,
+        cpu_first: Reading::NONE,
+        cpu_last: Reading::NONE,
+        account: Account::NEW,
         first_sample: None,
+        first_other: None,
         last_sample: None,
         sample_count: 0,
         ticks: 0,
@@ -132,6 +146,7 @@ impl Case {
         is_stored: false,
         is_wanted: None,
         shares: 0,
+        repeat: 0,
     };
 
     /// The moment of sample tick number `ticks + 1`, counted from the begin.

@@ -10,6 +10,13 @@ pub struct Reading {
     pub at: Ticks,
     /// The clock, ns.
     pub cpu_ns: u64,
+    /// Time ready to run and without a processor, ns, where known.
+    pub queue_wait_ns: Option<u64>,
+}
+
+impl Reading {
+    /// None taken.
+    pub const NONE: Reading = Reading { at: Ticks(0), cpu_ns: 0, queue_wait_ns: None };
 }
 
 /// CPU time of a stretch and by how much that may be off.
@@ -33,6 +40,16 @@ pub fn between(before: Reading, from: Ticks, first: Reading, end: Reading) -> Cp
         cpu_ns: known.saturating_add(least).saturating_add(half),
         uncertainty_ns: half.max((most - least) - half),
     }
+}
+
+/// Time from `from` to `end` that the thread was ready to run and without a processor, bounded in the same way. The kernel
+/// counts a wait when it is over; `end` may be read a little later than the end of the stretch, and hold some more.
+pub fn queue_wait(before: Reading, from: Ticks, first: Reading, end: Reading) -> Option<u64> {
+    let reading = |reading: Reading| Some(Reading { cpu_ns: reading.queue_wait_ns?, ..reading });
+    let end = reading(end)?;
+    // Without an earlier reading that much is sure that came after the first.
+    let first = reading(first).unwrap_or(end);
+    Some(between(reading(before).unwrap_or(first), from, first, end).cpu_ns)
 }
 
 /// CPU load between the previous look and this one.
@@ -126,7 +143,7 @@ mod tests {
     use super::*;
 
     fn reading(at: u64, cpu_ns: u64) -> Reading {
-        Reading { at: Ticks(at), cpu_ns }
+        Reading { at: Ticks(at), cpu_ns, queue_wait_ns: None }
     }
 
     #[test]
@@ -147,6 +164,16 @@ mod tests {
         let end = reading(300, 1200);
         let cpu = between(reading(100, 1000), Ticks(100), end, end);
         assert_eq!(cpu, CpuTime { cpu_ns: 200, uncertainty_ns: 0 });
+    }
+
+    #[test]
+    fn a_wait_is_bounded_in_the_same_way() {
+        let waited = |at, cpu_ns, wait| Reading { queue_wait_ns: Some(wait), ..reading(at, cpu_ns) };
+        // 50 before the first look, at least 20 of them inside and at most 30; 100 after it.
+        let (before, first, end) = (waited(100, 0, 0), waited(180, 0, 50), waited(300, 0, 150));
+        assert_eq!(queue_wait(before, Ticks(130), first, end), Some(135));
+        assert_eq!(queue_wait(reading(100, 0), Ticks(130), first, end), Some(100));
+        assert_eq!(queue_wait(before, Ticks(130), reading(180, 0), reading(300, 0)), None);
     }
 
     #[test]

@@ -5,12 +5,29 @@
 
 use super::case::{Case, Phase};
 use super::cpu::CpuTick;
+use super::doing::Doing;
+use super::short::Short;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::Ticks;
-use crate::sys::counters::SAMPLES_LOST;
+use crate::sys::counters::{BLOCKS_DROPPED, SAMPLES_LOST};
+use crate::unwind::walk::MOST_SIGNALS;
 
 /// Samples that each late case may hold whatever the others do.
 pub const FEWEST: u32 = 4;
+
+/// Places for samples of other threads, beside those for the loops' own.
+pub const OTHERS: usize = 32;
+
+/// A thread that has to do with a block and is not its loop's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherThread {
+    /// Its id.
+    pub tid: i32,
+    /// Its name.
+    pub name: Short<15>,
+    /// What it has to do with it, in words.
+    pub role: &'static str,
+}
 
 /// One sample but for its frames.
 #[derive(Clone, Copy)]
@@ -23,6 +40,8 @@ pub struct Sample {
     pub method: bc_sample_method,
     /// State letter, 0 unknown.
     pub thread_state: u8,
+    /// What the thread did, and in which system call.
+    pub doing: Doing,
     /// See `bc_sample`.
     pub truncated: bool,
     /// See `bc_sample`.
@@ -31,8 +50,14 @@ pub struct Sample {
     pub frames_cut: u32,
     /// Frames.
     pub frame_count: u32,
+    /// The table of modules that its frames were named by.
+    pub table: u32,
+    /// The frames, but for the innermost, whose pc is where a signal interrupted them; 0 for none.
+    pub interrupted: [u16; MOST_SIGNALS],
     /// CPU load at this time.
     pub cpu: Option<CpuTick>,
+    /// Another thread than the loop's, that has to do with the block.
+    pub other: Option<OtherThread>,
     /// The next sample of the case, or the next free one.
     next: Option<u32>,
 }
@@ -44,13 +69,22 @@ impl Sample {
         is_listed: true,
         method: bc_sample_method::BC_SAMPLE_NO_STACK,
         thread_state: 0,
+        doing: Doing::Unknown,
         truncated: false,
         approximate: false,
         frames_cut: 0,
         frame_count: 0,
+        table: 0,
+        interrupted: [0; MOST_SIGNALS],
         cpu: None,
+        other: None,
         next: None,
     };
+
+    /// The frame's pc is a return address.
+    pub fn is_outer(&self, frame: usize) -> bool {
+        frame > 0 && !self.interrupted.iter().any(|interrupted| usize::from(*interrupted) == frame)
+    }
 }
 
 /// See above.
@@ -60,23 +94,25 @@ pub struct Evidence {
     frames: &'static mut [u64],
     depth: usize,
     free: Option<u32>,
+    /// Samples for the loops' own threads; those behind are for others.
+    own: usize,
+    free_others: Option<u32>,
     order: u64,
 }
 
 impl Evidence {
-    /// Empty. `frames` has `depth` places for each of `samples`.
+    /// Empty. `frames` has `depth` places for each of `samples`, of which the last `others` are for other threads.
     pub fn new(
         cases: &'static mut [Case],
         samples: &'static mut [Sample],
         frames: &'static mut [u64],
         depth: usize,
+        others: usize,
     ) -> Evidence {
-        let mut free = None;
-        for (number, sample) in (0u32..).zip(samples.iter_mut()) {
-            sample.next = free;
-            free = Some(number);
-        }
-        Evidence { cases, samples, frames, depth, free, order: 0 }
+        let own = samples.len().saturating_sub(others);
+        let mut evidence = Evidence { cases, samples, frames, depth, free: None, own, free_others: None, order: 0 };
+        (0..evidence.samples.len()).for_each(|number| evidence.give_free(number as u32));
+        evidence
     }
 
     /// All cases.
@@ -101,9 +137,15 @@ impl Evidence {
             .position(|case| case.slot == slot && matches!(case.phase, Phase::Late | Phase::Open | Phase::Excused))
     }
 
-    /// Puts a new case in; `None` when all places are taken.
+    /// Puts a new case in; `None` when all places are taken. What waits for nothing but the listeners gives way.
     pub fn open_case(&mut self, case: Case) -> Option<usize> {
-        let number = self.cases.iter().position(|case| case.phase == Phase::Free)?;
+        let free = self.cases.iter().position(|case| case.phase == Phase::Free);
+        let number = free.or_else(|| {
+            let oldest = self.next_to_tell()?;
+            self.close_case(oldest);
+            BLOCKS_DROPPED.add_one();
+            Some(oldest)
+        })?;
         *self.cases.get_mut(number)? = case;
         Some(number)
     }
@@ -132,15 +174,64 @@ impl Evidence {
         due.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
     }
 
+    /// The next block that the listeners are still to be told of, the oldest.
+    pub fn next_to_tell(&self) -> Option<usize> {
+        let waiting = self.cases.iter().enumerate().filter(|(_, case)| case.due.telling);
+        waiting.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
+    }
+
     /// Frees a case and its samples.
     pub fn close_case(&mut self, number: usize) {
-        let mut next = self.cases.get(number).and_then(|case| case.first_sample);
+        let first = self.cases.get(number).and_then(|case| case.first_sample);
+        self.give_all_free(first);
+        self.forget_others(number);
+        if let Some(case) = self.cases.get_mut(number) {
+            *case = Case::FREE;
+        }
+    }
+
+    fn give_all_free(&mut self, first: Option<u32>) {
+        let mut next = first;
         while let Some(sample) = next {
             next = self.samples.get(sample as usize).and_then(|sample| sample.next);
             self.give_free(sample);
         }
-        if let Some(case) = self.cases.get_mut(number) {
-            *case = Case::FREE;
+    }
+
+    /// Frees a case's samples of other threads.
+    pub fn forget_others(&mut self, number: usize) {
+        let first = self.cases.get_mut(number).and_then(|case| case.first_other.take());
+        self.give_all_free(first);
+    }
+
+    /// Adds a sample of another thread to a case, behind those that it has. `false`: there was no place for it.
+    pub fn add_other(&mut self, number: usize, mut sample: Sample, frames: &[u64]) -> bool {
+        let Some(place) = self.free_others.filter(|_| number < self.cases.len()) else {
+            SAMPLES_LOST.add_one();
+            return false;
+        };
+        self.free_others = self.samples.get(place as usize).and_then(|sample| sample.next);
+        sample.next = None;
+        self.fill(place, sample, frames);
+        let mut last = None;
+        let mut next = self.cases.get(number).and_then(|case| case.first_other);
+        while let Some(there) = next {
+            last = next;
+            next = self.samples.get(there as usize).and_then(|sample| sample.next);
+        }
+        match last.and_then(|last| self.samples.get_mut(last as usize)) {
+            Some(last) => last.next = Some(place),
+            None => self.cases.iter_mut().skip(number).take(1).for_each(|case| case.first_other = Some(place)),
+        }
+        true
+    }
+
+    fn fill(&mut self, place: u32, mut sample: Sample, frames: &[u64]) {
+        let room = self.frames.get_mut(place as usize * self.depth..).and_then(|rest| rest.get_mut(..self.depth));
+        let kept = room.map_or(0, |room| room.iter_mut().zip(frames).map(|(to, from)| *to = *from).count());
+        sample.frame_count = kept as u32;
+        if let Some(to) = self.samples.get_mut(place as usize) {
+            *to = sample;
         }
     }
 
@@ -165,13 +256,8 @@ impl Evidence {
             return false;
         };
         self.free = self.samples.get(place as usize).and_then(|sample| sample.next);
-        let room = self.frames.get_mut(place as usize * self.depth..).and_then(|rest| rest.get_mut(..self.depth));
-        let kept = room.map_or(0, |room| room.iter_mut().zip(frames).map(|(to, from)| *to = *from).count());
-        sample.frame_count = kept as u32;
         sample.next = None;
-        if let Some(to) = self.samples.get_mut(place as usize) {
-            *to = sample;
-        }
+        self.fill(place, sample, frames);
         let last = self.cases.get(number).and_then(|case| case.last_sample);
         if let Some(last) = last.and_then(|last| self.samples.get_mut(last as usize)) {
             last.next = Some(place);
@@ -186,7 +272,16 @@ impl Evidence {
 
     /// A case's samples with their frames, oldest first.
     pub fn samples(&self, case: &Case) -> impl Iterator<Item = (&Sample, &[u64])> {
-        let mut next = case.first_sample;
+        self.samples_from(case.first_sample)
+    }
+
+    /// A case's samples of other threads with their frames.
+    pub fn others(&self, case: &Case) -> impl Iterator<Item = (&Sample, &[u64])> {
+        self.samples_from(case.first_other)
+    }
+
+    fn samples_from(&self, first: Option<u32>) -> impl Iterator<Item = (&Sample, &[u64])> {
+        let mut next = first;
         core::iter::from_fn(move || {
             let place = next? as usize;
             let sample = self.samples.get(place)?;
@@ -199,7 +294,7 @@ impl Evidence {
     /// Samples that a case may hold: the capacity in equal parts for all that are late.
     fn fair_part(&self) -> u32 {
         let late = self.cases.iter().filter(|case| matches!(case.phase, Phase::Late | Phase::Open)).count();
-        ((self.samples.len() / late.max(1)) as u32).max(FEWEST)
+        ((self.own / late.max(1)) as u32).max(FEWEST)
     }
 
     /// Frees every second sample of a case, the second first, and lets every second tick go by from now on.
@@ -226,9 +321,9 @@ impl Evidence {
     }
 
     fn give_free(&mut self, number: u32) {
+        let free = if (number as usize) < self.own { &mut self.free } else { &mut self.free_others };
         if let Some(sample) = self.samples.get_mut(number as usize) {
-            sample.next = self.free;
-            self.free = Some(number);
+            sample.next = free.replace(number);
         }
     }
 }
@@ -239,7 +334,8 @@ mod tests {
 
     fn evidence(capacity: usize) -> Evidence {
         let leak = |count: usize| vec![0u64; count].leak();
-        Evidence::new(vec![Case::FREE; 8].leak(), vec![Sample::EMPTY; capacity].leak(), leak(capacity * 4), 4)
+        let all = capacity + 2;
+        Evidence::new(vec![Case::FREE; 8].leak(), vec![Sample::EMPTY; all].leak(), leak(all * 4), 4, 2)
     }
 
     fn late(slot: u8) -> Case {
@@ -299,6 +395,30 @@ mod tests {
             evidence.close_case(case);
         }
         assert_eq!(evidence.find(0), None);
+    }
+
+    #[test]
+    fn other_threads_have_places_of_their_own() {
+        let mut evidence = evidence(16);
+        for _ in 0..10 {
+            let case = evidence.open_case(late(0)).unwrap();
+            feed(&mut evidence, case, 1..=16);
+            for tid in 1..=2 {
+                let other = Some(OtherThread { tid, name: Short::EMPTY, role: "holder" });
+                assert!(evidence.add_other(case, Sample { other, ..Sample::EMPTY }, &[tid as u64]));
+            }
+            assert!(!evidence.add_other(case, Sample::EMPTY, &[]));
+            let others = |evidence: &Evidence| -> Vec<(i32, u64)> {
+                let others = evidence.others(evidence.case(case).unwrap());
+                others.map(|(sample, frames)| (sample.other.unwrap().tid, frames[0])).collect()
+            };
+            assert_eq!(others(&evidence), [(1, 1), (2, 2)]);
+            assert_eq!(times(&evidence, case).len(), 16);
+            evidence.forget_others(case);
+            assert_eq!(others(&evidence), []);
+            assert!(evidence.add_other(case, Sample::EMPTY, &[]));
+            evidence.close_case(case);
+        }
     }
 
     #[test]

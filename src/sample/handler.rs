@@ -16,6 +16,7 @@
 #![allow(unsafe_code)]
 
 use super::answer::{Answer, COPY, RECORDS, Record};
+use crate::sys::clock::Ticks;
 use crate::sys::context;
 use crate::sys::copy;
 use crate::sys::counters::WAITS_CUT;
@@ -132,6 +133,7 @@ fn answer(context: *const c_void) {
 unsafe fn fill(answer: &mut Answer, context: *const c_void) {
     // SAFETY: null or a static.
     answer.stretch = unsafe { TARGET.stretch.load(Relaxed).as_ref() }.map_or(1, |stretch| stretch.load(Relaxed));
+    answer.at = Ticks::now().0;
     answer.register_count = 0;
     let (registers, count) = (&mut answer.registers, &mut answer.register_count);
     // SAFETY: the caller vouches for the context.

@@ -2,13 +2,17 @@
 
 use super::activity::{self, Activity};
 use super::answer::Answer;
+use super::doing::Doing;
 use super::evidence::Sample;
+use super::modules::Modules;
+use super::named::Named;
+use super::namer;
 use super::request::{Ask, Requests, Silence, Way};
 use super::stack::AnsweredStack;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
-use crate::sys::maps::OwnMaps;
+use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
 use crate::unwind::arch;
@@ -17,7 +21,7 @@ use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
-use crate::unwind::walk::{Stack, Walker};
+use crate::unwind::walk::{MOST_SIGNALS, Stack, Walker};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
@@ -29,9 +33,6 @@ const STEADY_NS: u64 = 50_000_000;
 
 /// How often a waiting thread is tried that moves each time.
 const ATTEMPTS: u32 = 4;
-
-/// A table of modules that missed a pc is not made anew more often than this.
-const REFRESH_NS: u64 = 200_000_000;
 
 /// Somebody else's handler stands where ours was.
 pub static SIGNAL_TAKEN_OVER: AtomicBool = AtomicBool::new(false);
@@ -56,6 +57,8 @@ pub struct Subject<'a> {
     pub stack: Span,
     /// How long it has been running without a wait.
     pub runs: &'a mut Runs,
+    /// It is a loop's: others' waits are left alone, whatever the method.
+    pub is_watched: bool,
 }
 
 /// Files of a thread that stay open while it is watched.
@@ -66,6 +69,8 @@ pub struct SubjectFiles {
     pub status: ProcFile,
     /// `syscall`, which not every process may read of itself.
     pub system_call: Option<ProcFile>,
+    /// `schedstat`, where the kernel has it.
+    pub schedule: Option<ProcFile>,
 }
 
 /// Since when a thread has not given up its processor of itself.
@@ -113,8 +118,8 @@ pub enum Method {
 /// Takes samples, one at a time; the monitor's.
 pub struct Sampler {
     requests: Requests,
-    modules: ModuleTable<'static>,
-    refreshed: Ticks,
+    modules: Modules,
+    named: &'static Lock<Named>,
     frames: &'static mut [u64],
     tools: &'static mut Tools,
     /// The last sample, if it was of a waiting thread: its frames still stand in `frames`.
@@ -154,12 +159,13 @@ impl Sampler {
     pub fn new(
         answer: &'static mut Answer,
         modules: ModuleTable<'static>,
+        named: &'static Lock<Named>,
         frames: &'static mut [u64],
         tools: &'static mut Tools,
         method: Method,
     ) -> Sampler {
-        let requests = Requests::new(answer);
-        Sampler { requests, modules, refreshed: Ticks(0), frames, tools, last_wait: None, method }
+        let (requests, modules) = (Requests::new(answer), Modules::new(modules));
+        Sampler { requests, modules, named, frames, tools, last_wait: None, method }
     }
 
     /// Watching begins: takes a signal, if one will be sent.
@@ -201,24 +207,40 @@ impl Sampler {
             }
             sample.thread_state = stat.state;
         }
+        if let (Method::Off | Method::Signal, Some(files)) = (self.method, subject.files) {
+            (sample.doing, _) = activity::glimpse(files);
+        }
         match (self.method, subject.files) {
             (Method::Off, _) => {}
-            (Method::Signal, _) | (Method::Auto, None) => {
+            (Method::Signal, _) | (Method::Auto, None) if subject.is_watched || subject.files.is_none() => {
                 self.signal(subject, &mut sample, Way::Sent, || true);
             }
-            (Method::NoSignal, None) => {}
-            (Method::Auto | Method::NoSignal, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
+            (_, None) => {}
+            (_, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
         self.taken(subject, sample)
     }
 
-    fn taken(&self, subject: &Subject, sample: Sample) -> Taken {
+    fn taken(&self, subject: &Subject, mut sample: Sample) -> Taken {
         if subject.stretch_word.load(Acquire) != subject.stretch {
             SAMPLES_LOST.add_one();
             return Taken::Over;
         }
         SAMPLES_TAKEN.add_one();
+        self.name_frames(&mut sample);
         Taken::Sample(sample)
+    }
+
+    fn name_frames(&self, sample: &mut Sample) {
+        let frames = self.frames.iter().copied().take(sample.frame_count as usize).enumerate();
+        let frames = frames.map(|(number, pc)| (pc, sample.is_outer(number)));
+        sample.table = namer::name(self.named, self.modules.table(), frames);
+    }
+
+    /// Names a function that nothing else names, and says by which table of modules.
+    pub fn name_function(&mut self, address: u64) -> u32 {
+        self.modules.new_stretch();
+        namer::name(self.named, self.modules.table(), core::iter::once((address, false)))
     }
 
     /// The last sample once more, if the thread has not run since.
@@ -235,19 +257,24 @@ impl Sampler {
         for _ in 0..ATTEMPTS {
             match activity::observe(subject.tid, files) {
                 Activity::Waits { at, cpu_ns } => {
+                    sample.doing = Doing::waits(&at);
                     if self.read_waiting(subject, &at, cpu_ns, sample) {
                         return;
                     }
                 }
                 Activity::Runs { switches } => {
                     sample.thread_state = b'R';
+                    sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
-                    if self.method != Method::Auto || self.signal(subject, sample, way, still_runs) {
+                    if self.method == Method::NoSignal || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
                 }
-                Activity::WaitsUnseen | Activity::Unsettled | Activity::Gone => return,
+                Activity::WaitsUnseen => return sample.doing = Doing::WaitsUnseen,
+                // It was ready to run all the time.
+                Activity::Unsettled => return sample.doing = Doing::Running,
+                Activity::Gone => return,
             }
         }
     }
@@ -255,18 +282,26 @@ impl Sampler {
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
     /// read may be of two moments then.
     fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
-        self.know(at.pc);
+        // It has waited like that since it was observed. Before, it may have done something else for a while.
+        sample.at = Ticks::now();
+        let registers = registers_of(at);
         let Tools { walker, memory } = &mut *self.tools;
         memory.forget();
         let mut stack = Stack::new(self.frames);
-        walker.walk(&registers_of(at), memory, &self.modules, subject.stack, &mut stack);
+        walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
+        if self.modules.have_changed(&stack) {
+            memory.forget();
+            walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
+        }
         let stat = stat(subject.files);
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
             return false;
         }
         sample.thread_state = stat.map_or(sample.thread_state, |stat| stat.state);
         keep(&stack, bc_sample_method::BC_SAMPLE_KERNEL_STATE, sample);
-        self.last_wait = Some(LastWait { tid: subject.tid, cpu_ns, at: *at, sample: *sample });
+        // One that led into a module that is not known yet is walked again.
+        let last = LastWait { tid: subject.tid, cpu_ns, at: *at, sample: *sample };
+        self.last_wait = (!stack.strayed).then_some(last);
         true
     }
 
@@ -286,15 +321,6 @@ impl Sampler {
             return true;
         }
         self.take_stack(subject, sample, way, may_send)
-    }
-
-    /// A pc of no known module: a library was loaded since the table was made.
-    fn know(&mut self, pc: u64) {
-        let now = Ticks::now();
-        if self.modules.find(pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            refresh(&mut self.modules, &OwnMemory::new());
-        }
     }
 
     /// A thread that blocks the signal, or has not taken up the last one, gets none: it would stay pending, and outlive
@@ -349,29 +375,25 @@ impl Sampler {
         if answer.stretch != subject.stretch {
             return true;
         }
+        sample.at = Ticks(answer.at);
         let registers = answer.registers();
-        let now = Ticks::now();
-        if self.modules.find(registers.pc).is_none() && now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            refresh(&mut self.modules, &OwnMemory::new());
-        }
         let Tools { walker, memory } = &mut *self.tools;
         memory.forget();
-        let memory = AnsweredStack { answer, high: subject.stack.end, rest: &*memory };
+        let memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
         let mut stack = Stack::new(self.frames);
-        walker.walk(&registers, &memory, &self.modules, subject.stack, &mut stack);
+        walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        if self.modules.have_changed(&stack) {
+            memory.rest.forget();
+            walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
+        }
         keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
         true
     }
 
     /// A new late stretch: libraries that came or went since the last one are taken into account.
-    pub fn new_stretch(&mut self, now: Ticks) {
-        if now.since(self.refreshed) > REFRESH_NS {
-            self.refreshed = now;
-            let changed = OwnMaps::open().is_ok_and(|maps| self.modules.changed(maps).unwrap_or(true));
-            if changed {
-                refresh(&mut self.modules, &OwnMemory::new());
-            }
+    pub fn new_stretch(&mut self) {
+        if self.method != Method::Off {
+            self.modules.new_stretch();
         }
     }
 }
@@ -397,6 +419,10 @@ fn keep(stack: &Stack, method: bc_sample_method, sample: &mut Sample) {
     sample.approximate = stack.approximate;
     sample.frames_cut = stack.frames_cut;
     sample.frame_count = stack.pcs().len() as u32;
+    // The first is the innermost frame, which goes without saying.
+    let interrupted = stack.interrupted().iter().filter(|frame| **frame > 0);
+    sample.interrupted = [0; MOST_SIGNALS];
+    sample.interrupted.iter_mut().zip(interrupted).for_each(|(to, frame)| *to = u16::try_from(*frame).unwrap_or(0));
 }
 
 /// Can waiting threads be sampled without a signal? Tried on the calling thread.
@@ -409,12 +435,5 @@ pub fn probe_signal_free(files: Option<&SubjectFiles>) {
     SIGNAL_FREE_AVAILABLE.store(is_there, Relaxed);
     if !is_there {
         crate::log_warn!("waiting threads cannot be read from outside: they are reported without stacks");
-    }
-}
-
-/// Makes a table of modules anew from the process's own maps.
-pub fn refresh(modules: &mut ModuleTable, memory: &impl Memory) {
-    if let Ok(maps) = OwnMaps::open() {
-        let _ = modules.refresh(maps, memory);
     }
 }

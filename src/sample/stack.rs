@@ -66,6 +66,7 @@ mod tests {
     fn copy_then_records_then_nothing() {
         let mut answer = Box::new(Answer {
             stretch: 0,
+            at: 0,
             registers: [0; COUNT],
             register_count: 0,
             pc: 0,

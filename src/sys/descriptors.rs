@@ -5,8 +5,8 @@
 use super::lock::Lock;
 use core::mem::MaybeUninit;
 
-/// Three files for each of 256 loops, and some.
-const MOST: usize = 800;
+/// Four files for each of 256 loops, and some.
+const MOST: usize = 1100;
 
 /// A descriptor and what it was opened for: its number alone may by then be that of a file of the child's.
 #[derive(Clone, Copy)]

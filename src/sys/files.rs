@@ -174,3 +174,43 @@ pub fn read_directory(directory: &Fd, out: &mut [u8]) -> Result<usize, Errno> {
         }
     }
 }
+
+/// Opens a file for reading if it is a regular one, and says which it is, as the maps of a process do: device (major and
+/// minor number in one) and inode.
+pub fn open_regular(path: &CStr) -> Result<(Fd, (u64, u64)), Errno> {
+    // Something else might wait for its other end, or do something, when it is opened.
+    if status_of_path(path)?.kind != Kind::File {
+        return Err(Errno(libc::EINVAL));
+    }
+    let file = open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY, 0)?;
+    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+    // SAFETY: the result has room for one structure.
+    check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into())?;
+    // SAFETY: the structure holds integers only; it was zeroed and then filled.
+    let raw = unsafe { raw.assume_init() };
+    // The fields' widths differ between platforms.
+    #[allow(clippy::unnecessary_cast)]
+    let is_regular = raw.st_mode as u32 & libc::S_IFMT as u32 == libc::S_IFREG as u32;
+    #[allow(clippy::unnecessary_cast)]
+    let (device, inode) = (raw.st_dev as libc::dev_t, raw.st_ino as u64);
+    let device = (libc::major(device) as u64) << 32 | libc::minor(device) as u64 & 0xffff_ffff;
+    if is_regular { Ok((file, (device, inode))) } else { Err(Errno(libc::EINVAL)) }
+}
+
+/// Reads from this place on, and says how much there was.
+pub fn read_at(file: &Fd, offset: u64, out: &mut [u8]) -> usize {
+    let mut done = 0;
+    while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let at = offset.checked_add(done as u64).and_then(|at| libc::off64_t::try_from(at).ok());
+        let Some(at) = at else { break };
+        // SAFETY: pointer and length are those of one slice.
+        let read = unsafe { libc::pread64(file.number(), rest.as_mut_ptr().cast(), rest.len(), at) };
+        match check(read as i64) {
+            Ok(0) => break,
+            Ok(count) => done += count as usize,
+            Err(Errno(libc::EINTR)) => {}
+            Err(_) => break,
+        }
+    }
+    done
+}

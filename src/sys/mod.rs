@@ -18,6 +18,7 @@ pub mod fd;
 pub mod files;
 pub mod fork;
 pub mod futex;
+pub mod links;
 pub mod lock;
 pub mod log;
 pub mod machine;

@@ -3,7 +3,9 @@
 
 use super::errno::Errno;
 use super::fd::Fd;
+use arrayvec::ArrayString;
 use core::ffi::CStr;
+use core::fmt::Write;
 
 /// A file of `/proc` that is kept open and read from its begin again and again.
 pub struct ProcFile(Fd);
@@ -25,11 +27,32 @@ impl ProcFile {
     }
 }
 
+/// Opens a file of a thread of this process.
+pub fn open_of_thread(
+    tid: i32,
+    name: &str,
+    open: impl Fn(&CStr) -> Result<ProcFile, Errno>,
+) -> Result<ProcFile, Errno> {
+    let mut path = ArrayString::<64>::new();
+    let path = write!(path, "/proc/self/task/{tid}/{name}\0").ok().map(|()| path);
+    let path = path.as_ref().and_then(|path| CStr::from_bytes_with_nul(path.as_bytes()).ok());
+    path.map_or(Err(Errno(libc::ENAMETOOLONG)), open)
+}
+
+/// A thread's name.
+pub fn thread_name(tid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
+    Some(open_of_thread(tid, "comm", ProcFile::open).ok()?.read(buffer).ok()?.trim_ascii_end())
+}
+
 /// What `/proc/PID/task/TID/stat` says of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadStat {
     /// R running, S sleeping, D waiting for a device, and so on.
     pub state: u8,
+    /// Page faults that needed no reading from storage.
+    pub minor_faults: u64,
+    /// Page faults that did.
+    pub major_faults: u64,
     /// When it was started, in clock ticks since boot: tells two threads apart that had the same id.
     pub start_time: u64,
 }
@@ -41,9 +64,31 @@ impl ThreadStat {
         let mut fields =
             text.get(end_of_name.checked_add(1)?..)?.split(u8::is_ascii_whitespace).filter(|f| !f.is_empty());
         let state = *fields.next()?.first()?;
-        // The state is field 3, the start time field 22.
-        let start_time = number(fields.nth(18)?)?;
-        Some(ThreadStat { state, start_time })
+        // The state is field 3, the faults are fields 10 and 12, the start time is field 22.
+        let minor_faults = number(fields.nth(6)?)?;
+        let major_faults = number(fields.nth(1)?)?;
+        let start_time = number(fields.nth(9)?)?;
+        Some(ThreadStat { state, minor_faults, major_faults, start_time })
+    }
+}
+
+/// What `/proc/PID/task/TID/schedstat` says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedStat {
+    /// Time on a processor, ns.
+    pub run_ns: u64,
+    /// Time ready to run and without one, ns; brought up to date only when the thread gets one.
+    pub wait_ns: u64,
+    /// Times that it got one.
+    pub slices: u64,
+}
+
+impl SchedStat {
+    /// Parses it. A kernel that does not keep these figures says zeros, which is `None`.
+    pub fn parse(text: &[u8]) -> Option<SchedStat> {
+        let mut fields = text.trim_ascii().split(u8::is_ascii_whitespace).map(number);
+        let stat = SchedStat { run_ns: fields.next()??, wait_ns: fields.next()??, slices: fields.next()?? };
+        (stat.run_ns > 0 && stat.slices > 0).then_some(stat)
     }
 }
 
@@ -90,11 +135,14 @@ pub enum KernelState {
     Waiting(Waiting),
 }
 
+/// Number and arguments of a system call.
+pub type SystemCall = (u32, [u64; 6]);
+
 /// A thread that waits in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The system call and its arguments; `None` where it was not one that led it there, but a page fault, say.
-    pub call: Option<(u32, [u64; 6])>,
+    pub call: Option<SystemCall>,
     /// Its stack pointer in the program.
     pub sp: u64,
     /// Its instruction in the program.
@@ -158,9 +206,9 @@ pub fn voluntary_switches(status: &[u8]) -> Option<u64> {
     number(status_value(status, b"voluntary_ctxt_switches:")?)
 }
 
-/// Time that a thread has been ready to run and has not, ns, from `/proc/PID/task/TID/schedstat`: the second number.
-pub fn queued_ns(schedstat: &[u8]) -> Option<u64> {
-    number(schedstat.trim_ascii().split(|b| *b == b' ').nth(1)?)
+/// How often it has lost its processor to another one, from the same file.
+pub fn involuntary_switches(status: &[u8]) -> Option<u64> {
+    number(status_value(status, b"nonvoluntary_ctxt_switches:")?)
 }
 
 /// A value in kB of `/proc/meminfo`.
@@ -189,7 +237,8 @@ mod tests {
         for name in ["plain", "a b", "x) R 1 2", "line\nbreak", ") (", ""] {
             let text = format!("77 ({name}) {rest}\n");
             let stat = ThreadStat::parse(text.as_bytes());
-            assert_eq!(stat, Some(ThreadStat { state: b'S', start_time: 4711 }), "{name:?}");
+            let expected = ThreadStat { state: b'S', minor_faults: 7, major_faults: 9, start_time: 4711 };
+            assert_eq!(stat, Some(expected), "{name:?}");
         }
         assert_eq!(ThreadStat::parse(b"77 (cut) S 1 2 3"), None);
         assert_eq!(ThreadStat::parse(b""), None);
@@ -206,7 +255,11 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let later = std::fs::read("/proc/thread-self/status").unwrap();
         assert!(voluntary_switches(&later).unwrap() > voluntary_switches(&status).unwrap());
-        assert!(queued_ns(&std::fs::read("/proc/thread-self/schedstat").unwrap()).is_some());
+        assert!(
+            involuntary_switches(&later) >= involuntary_switches(&status) && involuntary_switches(&status).is_some()
+        );
+        let schedule = SchedStat::parse(&std::fs::read("/proc/thread-self/schedstat").unwrap()).unwrap();
+        assert!(schedule.run_ns > 10_000 && schedule.slices > 0, "{schedule:?}");
         let memory = std::fs::read("/proc/meminfo").unwrap();
         assert!(memory_kb(&memory, b"MemTotal").unwrap() > memory_kb(&memory, b"MemFree").unwrap());
     }
@@ -225,11 +278,61 @@ mod tests {
     }
 
     #[test]
+    fn schedstat_is_three_numbers_and_not_all_zero() {
+        let stat = |text: &str| SchedStat::parse(text.as_bytes()).map(|s| (s.run_ns, s.wait_ns, s.slices));
+        assert_eq!(stat("993672 1488733 2\n"), Some((993_672, 1_488_733, 2)));
+        assert_eq!(stat("1 0 1"), Some((1, 0, 1)));
+        for damaged in ["", "0 0 0\n", "1 2", "1 2 x", "-1 2 3", "1  2 3", "99999999999999999999 1 1"] {
+            assert_eq!(stat(damaged), None, "{damaged}");
+        }
+    }
+
+    #[test]
     fn damaged_text_is_refused() {
         assert_eq!(MachineTime::parse(b"cpu  1 2 3"), None);
         assert_eq!(MachineTime::parse(b"cpu0 1 2 3 4 5 6 7"), None);
         assert_eq!(MachineTime::parse(b"cpu  1 2 3 4 5 6 99999999999999999999"), None);
         assert_eq!(pending_signals(b"SigPnd:\tzz\n"), None);
         assert_eq!(memory_kb(b"MemTotal: x kB\n", b"MemTotal"), None);
+    }
+
+    /// Whatever bytes come, nothing panics; and what is printed comes back.
+    #[test]
+    fn random_text_is_parsed_or_refused() {
+        let mut seed = 0x2545_f491_4f6c_dd1du64;
+        let mut next = |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 33) as usize % below
+        };
+        let kernels: [&[u8]; 5] = [
+            b"77 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20\n",
+            b"993672 1488733 2\n",
+            b"0 0x5 0x7ffd 0x8 0x0 0x0 0x0 0x7ffe10 0x7f3a0\n",
+            b"voluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t5\nSigPnd:\t0f\nTracerPid:\t0\n",
+            b"cpu  1 2 3 4 5 6 7\n",
+        ];
+        for _ in 0..200_000 {
+            let mut text = kernels[next(kernels.len())].to_vec();
+            for _ in 0..next(4) {
+                let place = next(text.len());
+                match next(3) {
+                    0 => text[place] = next(256) as u8,
+                    1 => text.truncate(place.max(1)),
+                    _ => text.insert(place, b"0 x-9)\n:"[next(8)]),
+                }
+            }
+            let _ = (ThreadStat::parse(&text), MachineTime::parse(&text), SchedStat::parse(&text));
+            let _ = (voluntary_switches(&text), involuntary_switches(&text), pending_signals(&text), tracer(&text));
+            if let Some(KernelState::Waiting(waiting)) = KernelState::parse(&text) {
+                let call = waiting.call.map_or("-1".into(), |(number, arguments)| {
+                    let arguments: Vec<_> = arguments.iter().map(|argument| format!("0x{argument:x}")).collect();
+                    format!("{number} {}", arguments.join(" "))
+                });
+                let printed = format!("{call} 0x{:x} 0x{:x}", waiting.sp, waiting.pc);
+                assert_eq!(KernelState::parse(printed.as_bytes()), Some(KernelState::Waiting(waiting)));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::errno::Errno;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Names a thread while it lives: its thread pointer, which lies in the memory that the C library keeps for it behind its
 /// stack. A register read, where `pthread_self` is a call that each mark would have to pay for.
@@ -137,10 +138,18 @@ fn thread_locals() -> usize {
         }
         0
     }
+    // Once, so that a child of fork, in which the loader's lock may be held for ever, does without it.
+    static KNOWN: AtomicUsize = AtomicUsize::new(usize::MAX);
+    let known = KNOWN.load(Ordering::Relaxed);
+    if known != usize::MAX {
+        return known;
+    }
     let mut sum = 0usize;
     // SAFETY: the callback is called during this call, with our sum.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut sum).cast()) };
-    sum.next_multiple_of(1 << 16)
+    let known = sum.next_multiple_of(1 << 16);
+    KNOWN.store(known, Ordering::Relaxed);
+    known
 }
 
 #[cfg(not(target_env = "gnu"))]

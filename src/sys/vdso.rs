@@ -53,23 +53,22 @@ mod image {
     const DYNAMIC_SYMBOLS: u64 = 6;
     const MOST_SYMBOLS: usize = 256;
 
-    /// The begin of an ELF file; the crate `libc` has it for some systems only.
+    /// The file's header, as far as it is looked at.
     #[repr(C)]
     struct Header {
-        ident: [u8; 16],
-        before: [u8; 16],
+        magic: [u8; 4],
+        _properties: [u8; 28],
         segments: u64,
-        between: [u8; 16],
+        _sections: [u8; 16],
         segment_count: u16,
     }
 
-    /// An entry of the symbol table.
     #[repr(C)]
     struct Symbol {
         name: u32,
-        between: [u8; 4],
+        _properties: u32,
         value: u64,
-        size: u64,
+        _size: u64,
     }
 
     /// An entry of the dynamic section.
@@ -85,7 +84,7 @@ mod image {
         let header = ptr::with_exposed_provenance::<Header>(header);
         // SAFETY: the kernel says that a whole image is mapped there, and it stays.
         unsafe {
-            if header.is_null() || (*header).ident.get(..4) != Some(b"\x7fELF") {
+            if header.is_null() || (*header).magic != *b"\x7fELF" {
                 return None;
             }
             let of_image = |offset: u64| header.wrapping_byte_add(offset as usize);

@@ -64,9 +64,15 @@ mod facts {
 }
 
 /// The plain address in a saved return address, which may be signed.
-#[cfg(not(target_arch = "aarch64"))]
+#[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
 pub fn code_address(saved: u64) -> u64 {
     saved
+}
+
+/// The plain address in a saved return address, whose lowest bit tells which instructions the caller is made of.
+#[cfg(target_arch = "arm")]
+pub fn code_address(saved: u64) -> u64 {
+    saved & !1
 }
 
 #[cfg(target_arch = "aarch64")]

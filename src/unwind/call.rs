@@ -179,3 +179,7 @@ mod machine {
         None
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+#[path = "call_tests.rs"]
+mod tests;

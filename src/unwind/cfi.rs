@@ -137,14 +137,17 @@ struct Frame<'f, 's, M> {
 
 impl<M: Memory> Frame<'_, '_, M> {
     fn caller(&self, row: &UnwindTableRow<usize, Storage>) -> Result<Step, Error> {
+        let signal = self.cie.is_signal_trampoline();
+        let link = self.cie.return_address_register();
+        let way_back = row.register(link);
+        if way_back == Some(RegisterRule::Undefined) {
+            return Ok(Step::Root);
+        }
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => self.register(register.0)?.wrapping_add_signed(*offset),
             CfaRule::Expression(expression) => self.expression(expression, None)?,
         };
-        let signal = self.cie.is_signal_trampoline();
-        let link = self.cie.return_address_register();
-        let pc = match row.register(link) {
-            Some(RegisterRule::Undefined) => return Ok(Step::Root),
+        let pc = match way_back {
             // Where calls leave the return address in a register, it is still there.
             None if arch::LINK == Some(link.0) => self.register(link.0)?,
             None => return Err(Error::Corrupt),

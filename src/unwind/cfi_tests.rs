@@ -139,6 +139,10 @@ fn the_row_of_the_pc_counts() {
 #[test]
 fn the_root_and_signal_frames_are_known() {
     assert!(matches!(step(b"zR\0", &[DEF_CFA, SP, 16, UNDEFINED, RA]), Ok(Step::Root)));
+    // Where its frame is doesn't matter then, nor whether it could be told.
+    let (memory, image) = fake(b"zR\0", &[DEF_CFA, FP, 16, UNDEFINED, RA]);
+    let root = Stepper::new().step(&Registers::new(CODE, STACK), &image, &memory, CODE);
+    assert!(matches!(root, Ok(Step::Root)));
     match step(b"zRS\0", &[DEF_CFA, SP, 16, OFFSET | RA, 1]) {
         Ok(Step::Caller { registers, signal: true }) => assert_eq!(registers.get(1), Some(55)),
         other => panic!("{other:?}"),

@@ -2,6 +2,7 @@
 
 use super::elf::{Image, word};
 use super::memory::Memory;
+use super::symbols::Strings;
 
 /// Entries that are looked at; a library has some thirty.
 const MOST_ENTRIES: u64 = 256;
@@ -57,20 +58,14 @@ impl Dynamic {
         (found.strings != 0).then_some(found)
     }
 
-    /// Writes the string at `offset`, as much of it as fits, and says its length.
-    pub fn string(&self, offset: u64, memory: &impl Memory, out: &mut [u8]) -> Option<usize> {
-        let left = usize::try_from(self.strings_size.checked_sub(offset)?).ok()?;
-        let room = out.len().min(left);
-        let out = out.get_mut(..room)?;
-        if !memory.read(self.strings.checked_add(offset)?, out) {
-            return None;
-        }
-        Some(out.iter().position(|byte| *byte == 0).unwrap_or(room))
-    }
-
     /// Writes the library's own name and says its length.
     pub fn name(&self, memory: &impl Memory, out: &mut [u8]) -> Option<usize> {
-        self.string(self.name?, memory, out)
+        self.strings().get(self.name?, memory, out)
+    }
+
+    /// The strings.
+    pub(super) fn strings(&self) -> Strings {
+        Strings { start: self.strings, size: self.strings_size }
     }
 
     /// How many symbols there are. Only the hash tables tell.

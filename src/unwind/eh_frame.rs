@@ -33,7 +33,7 @@ impl Entry {
     /// Copies the entry that `.eh_frame_hdr` names for this pc. Whether it covers the pc is for the caller to look at.
     pub fn load(&mut self, image: &Image, memory: &impl Memory, pc: u64) -> Result<(), Error> {
         self.length = 0;
-        let fde = find(image.eh_frame_hdr, memory, pc)?;
+        let (_, fde) = find(image.eh_frame_hdr, memory, pc)?;
         let fde_length = length(image.span, memory, fde)?;
         let link = fde.wrapping_add(4);
         let distance = memory.u32(link).ok_or(Error::Corrupt)?;
@@ -81,8 +81,8 @@ fn size(encoding: u8) -> Option<u64> {
     }
 }
 
-/// The address of the last FDE that begins at or before `pc`, from the sorted table.
-fn find(hdr: Span, memory: &impl Memory, pc: u64) -> Result<u64, Error> {
+/// The begin of the last function that begins at or before `pc` and the address of its FDE, from the sorted table.
+fn find(hdr: Span, memory: &impl Memory, pc: u64) -> Result<(u64, u64), Error> {
     if hdr.is_empty() {
         return Err(Error::NoTable);
     }
@@ -121,5 +121,5 @@ fn find(hdr: Span, memory: &impl Memory, pc: u64) -> Result<u64, Error> {
         }
     }
     let row = low.checked_sub(1).ok_or(Error::NoEntry)?;
-    value(2 * row + 1).ok_or(Error::Corrupt)
+    value(2 * row).zip(value(2 * row + 1)).ok_or(Error::Corrupt)
 }

@@ -43,6 +43,8 @@ pub struct Image {
     pub span: Span,
     /// `.eh_frame_hdr`; empty where there is none.
     pub eh_frame_hdr: Span,
+    /// `.ARM.exidx`; empty where there is none, and on every other processor.
+    pub exidx: Span,
     /// The dynamic section; empty where there is none.
     pub dynamic: Span,
     /// The segments of notes, the first two.
@@ -60,6 +62,7 @@ const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const NOTE: u32 = 4;
 const EH_FRAME: u32 = 0x6474_e550;
+const EXIDX: u32 = 0x7000_0001;
 
 /// The word at a place of a structure.
 pub(super) fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -122,6 +125,7 @@ impl Image {
             match found.kind {
                 DYNAMIC => image.dynamic = part,
                 EH_FRAME => image.eh_frame_hdr = part,
+                EXIDX if cfg!(target_arch = "arm") => image.exidx = part,
                 NOTE => {
                     if let Some(place) = image.notes.iter_mut().find(|place| place.is_empty()) {
                         *place = part;
@@ -157,12 +161,34 @@ impl Image {
 
     /// The build id's bytes, as many as there are.
     pub fn build_id(&self, memory: &impl Memory) -> Option<([u8; BUILD_ID], usize)> {
+        self.notes.iter().find_map(|notes| build_id(memory, *notes)).map(|id| (id.bytes, id.length))
+    }
+
+    /// The build id, and where it is.
+    pub(super) fn build_id_note(&self, memory: &impl Memory) -> Option<BuildId> {
         self.notes.iter().find_map(|notes| build_id(memory, *notes))
     }
 }
 
+/// Writes bytes as lower-case digits, as many as fit, and says how many digits those are.
+pub(super) fn hexadecimal(bytes: &[u8], out: &mut [u8]) -> usize {
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let digits = nibbles.map(|value| if value < 10 { b'0' + value } else { b'a' - 10 + value });
+    out.iter_mut().zip(digits).map(|(to, digit)| *to = digit).count()
+}
+
+/// A build id that was found.
+pub(super) struct BuildId {
+    /// Where.
+    pub at: u64,
+    /// Its bytes.
+    pub bytes: [u8; BUILD_ID],
+    /// How many there are.
+    pub length: usize,
+}
+
 /// The GNU build id among these notes.
-fn build_id(memory: &impl Memory, notes: Span) -> Option<([u8; BUILD_ID], usize)> {
+pub(super) fn build_id(memory: &impl Memory, notes: Span) -> Option<BuildId> {
     const GNU_BUILD_ID: u32 = 3;
     let mut at = notes.start;
     // A segment has a handful of notes; the bound is for one that is garbage.
@@ -178,7 +204,7 @@ fn build_id(memory: &impl Memory, notes: Span) -> Option<([u8; BUILD_ID], usize)
         if kind == GNU_BUILD_ID && name == 4 && memory.bytes::<4>(at + 12)? == *b"GNU\0" {
             let mut id = [0; BUILD_ID];
             let length = usize::try_from(size).ok()?.min(BUILD_ID);
-            return memory.read(bytes, id.get_mut(..length)?).then_some((id, length));
+            return memory.read(bytes, id.get_mut(..length)?).then_some(BuildId { at: bytes, bytes: id, length });
         }
         at = next;
     }

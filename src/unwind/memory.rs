@@ -30,6 +30,12 @@ impl<M: Memory> Memory for &M {
     }
 }
 
+impl<M: Memory> Memory for &mut M {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        (**self).read(address, out)
+    }
+}
+
 /// A copied piece of memory before the memory it was copied from: what the piece holds is read from it, the rest is not.
 pub struct Copied<'a, M> {
     /// Address that the first byte was copied from.

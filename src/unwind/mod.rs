@@ -9,7 +9,10 @@ pub mod cfi;
 pub mod dynamic;
 pub mod eh_frame;
 pub mod elf;
+#[cfg(any(test, target_arch = "arm"))]
+mod exidx;
 mod expression;
+pub mod file;
 pub mod fp;
 mod heads;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +25,7 @@ pub mod modules;
 pub mod prologue;
 #[cfg(target_arch = "aarch64")]
 mod prologue_arm64;
+mod proof;
 pub mod registers;
 mod rules;
 pub mod search;

@@ -3,9 +3,10 @@
 use core::ffi::CStr;
 
 use super::dynamic::Dynamic;
-use super::elf::{Image, Span};
+use super::elf::{BUILD_ID, Image, Span, hexadecimal};
 use super::heads::{Head, Heads, Seen};
 use super::memory::Memory;
+use super::proof::Proof;
 use super::symbols::{self, Function};
 use crate::sys::errno::Errno;
 use crate::sys::maps::{Lines, Mapping, Source};
@@ -24,6 +25,13 @@ pub struct Module {
     pub image: Image,
     /// The file was deleted or replaced since it was mapped.
     pub deleted: bool,
+    /// The file's device and inode, as the maps tell them.
+    pub file: (u64, u64),
+    /// Where in that file the ELF file begins: not 0 in an archive.
+    pub file_offset: u64,
+    /// The same for the same file at the same place, from one table to the next.
+    pub identity: u64,
+    proof: Proof,
     /// Where in the table's text the strings begin.
     path: usize,
     build_id: usize,
@@ -38,6 +46,11 @@ impl Module {
     /// The function that `address` lies in; see [`symbols::function`].
     pub fn function(&self, memory: &impl Memory, address: u64, out: &mut [u8]) -> Option<Function> {
         symbols::function(&self.image, memory, address, out)
+    }
+
+    /// It is still what lies there.
+    pub fn is_there(&self, memory: &impl Memory) -> bool {
+        self.proof.holds(memory)
     }
 }
 
@@ -130,14 +143,16 @@ impl<'m> ModuleTable<'m> {
             heads.add(&mapping);
             if mapping.executable {
                 seen.add(line);
-                self.add(&mapping, &heads, memory);
+                let mut identity = Seen::new();
+                identity.add(line);
+                self.add(&mapping, identity, &heads, memory);
             }
         }
         self.seen = Some(seen.0);
         Ok(())
     }
 
-    fn add(&mut self, mapping: &Mapping, heads: &Heads, memory: &impl Memory) {
+    fn add(&mut self, mapping: &Mapping, mut identity: Seen, heads: &Heads, memory: &impl Memory) {
         let code = Span { start: mapping.start, end: mapping.end };
         let last = self.count.checked_sub(1).and_then(|last| self.slots.get_mut(last));
         // A second piece of the same image: a hook or the loader has changed the protection of a part.
@@ -154,7 +169,7 @@ impl<'m> ModuleTable<'m> {
             self.missed += 1;
             return;
         }
-        let mut module = Module { code, deleted: mapping.deleted, ..Module::default() };
+        let mut module = Module { code, deleted: mapping.deleted, file: mapping.file, ..Module::default() };
         let image_at = |head: Head| Image::read(memory, head.start).filter(|image| image.span.holds(code.start));
         match heads.of(mapping).find_map(|head| Some((head, image_at(head)?))) {
             Some((head, image)) => {
@@ -167,13 +182,19 @@ impl<'m> ModuleTable<'m> {
                     .and_then(|length| name.get(..length))
                     .unwrap_or_default();
                 module.path = self.join(mapping.path, name);
-                module.build_id = self.hex(image.build_id(memory));
+                module.file_offset = head.offset;
+                let id = image.build_id_note(memory);
+                module.proof = Proof::of(&image, id.as_ref(), memory);
+                let id = id.as_ref().and_then(|id| id.bytes.get(..id.length)).unwrap_or_default();
+                identity.add(id);
+                module.build_id = self.hex(id);
             }
             None => {
                 module.image.bias = code.start.wrapping_sub(mapping.offset);
                 module.path = self.join(mapping.path, b"");
             }
         }
+        module.identity = identity.0;
         self.push(module);
     }
 
@@ -202,12 +223,9 @@ impl<'m> ModuleTable<'m> {
         }
     }
 
-    fn hex(&mut self, id: Option<([u8; super::elf::BUILD_ID], usize)>) -> usize {
-        let Some((id, length)) = id else { return 0 };
-        let mut digits = [0; 2 * super::elf::BUILD_ID];
-        let bytes = id.iter().take(length).flat_map(|byte| [byte >> 4, byte & 0xf]);
-        let nibbles = digits.iter_mut().zip(bytes);
-        let length = nibbles.map(|(to, value)| *to = if value < 10 { b'0' + value } else { b'a' - 10 + value }).count();
+    fn hex(&mut self, id: &[u8]) -> usize {
+        let mut digits = [0; 2 * BUILD_ID];
+        let length = hexadecimal(id, &mut digits);
         self.put(digits.get(..length).unwrap_or_default())
     }
 

@@ -129,3 +129,7 @@ impl Frame {
         Some(())
     }
 }
+
+#[cfg(test)]
+#[path = "prologue_tests.rs"]
+mod tests;

@@ -31,12 +31,21 @@ pub(super) struct Rule {
     /// The frame pointer less the stack pointer, where the code tells, and the return address that was found behind a
     /// fitting call then.
     pub by_code: Option<(u32, u64)>,
+    /// The address lies in a call, as one does that a caller goes on behind.
+    pub is_call: bool,
 }
 
 impl Rule {
     /// The frame has no caller.
-    pub const ROOT: Rule =
-        Rule { is_root: true, by_frame_pointer: false, cfa: 0, link: 0, saved: [0; SAVED], by_code: None };
+    pub const ROOT: Rule = Rule {
+        is_root: true,
+        by_frame_pointer: false,
+        cfa: 0,
+        link: 0,
+        saved: [0; SAVED],
+        by_code: None,
+        is_call: false,
+    };
 
     /// From its parts; `None` where it isn't simple.
     pub fn new<'r>(
@@ -155,7 +164,7 @@ impl Rules {
     pub fn put(&mut self, lookup: u64, rule: Rule) {
         let Some(ways) = self.sets.get_mut(set(lookup)) else { return };
         if let Some(held) = ways.iter_mut().find(|(at, _)| *at == lookup) {
-            held.1 = rule;
+            held.1 = Rule { is_call: rule.is_call || held.1.is_call, ..rule };
             return;
         }
         ways.rotate_right(1);

@@ -5,7 +5,7 @@ use super::elf::{Image, half, quarter, word};
 use super::memory::Memory;
 
 const WIDE: bool = size_of::<usize>() == 8;
-const SYMBOL: usize = if WIDE { 24 } else { 16 };
+pub(super) const SYMBOL: usize = if WIDE { 24 } else { 16 };
 /// Symbols that are read at once, in a piece of about two pages.
 const CHUNK: usize = 340;
 /// So much of two names of one function is compared.
@@ -18,6 +18,8 @@ pub struct Function {
     pub name_length: usize,
     /// How far into it the address lies.
     pub offset: u64,
+    /// The symbol says that it reaches so far; else it is only the nearest one before that says no size.
+    pub is_sure: bool,
 }
 
 /// What is used of a symbol.
@@ -64,33 +66,49 @@ struct Nearest {
 /// For a return address pass the address before it: a call may be the last instruction of its function.
 pub fn function(image: &Image, memory: &impl Memory, address: u64, out: &mut [u8]) -> Option<Function> {
     let dynamic = Dynamic::read(image, memory)?;
-    let address = address.wrapping_sub(image.bias);
-    let nearest = scan(&dynamic, image, memory, address)?;
-    let symbol = nearest.covering.or(nearest.unsized_before.filter(|symbol| symbol.value >= nearest.ended))?;
-    let room = out.len().checked_sub(1)?;
-    let name_length = dynamic.string(u64::from(symbol.name), memory, out.get_mut(..room)?)?;
-    *out.get_mut(name_length)? = 0;
-    Some(Function { name_length, offset: address - symbol.value })
-}
-
-fn scan(dynamic: &Dynamic, image: &Image, memory: &impl Memory, address: u64) -> Option<Nearest> {
     let room = image.span.end.checked_sub(dynamic.symbols)? / SYMBOL as u64;
     let count = if dynamic.symbols == 0 { 0 } else { dynamic.symbol_count(memory)?.min(room) };
-    let mut nearest = Nearest::default();
-    let mut index = 0;
-    while index < count {
-        let mut chunk = [0; CHUNK * SYMBOL];
-        let symbols = usize::try_from(count - index).unwrap_or(usize::MAX).min(CHUNK);
-        let chunk = chunk.get_mut(..symbols * SYMBOL)?;
-        if !memory.read(dynamic.symbols.checked_add(index * SYMBOL as u64)?, chunk) {
-            return None;
-        }
-        for symbol in chunk.as_chunks::<SYMBOL>().0.iter().filter_map(Symbol::function) {
-            nearest.look(symbol, address, |one, other| first_name(dynamic, memory, one, other));
-        }
-        index += symbols as u64;
+    let table = Table { symbols: dynamic.symbols, count, strings: dynamic.strings() };
+    table.function(memory, address.wrapping_sub(image.bias), out)
+}
+
+/// Symbols and their names: a module's in memory, or a file's, whose offsets are the addresses then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table {
+    pub symbols: u64,
+    pub count: u64,
+    pub strings: Strings,
+}
+
+impl Table {
+    /// The function that covers `address`, which is as the file's symbols count, or comes nearest.
+    pub fn function(&self, memory: &impl Memory, address: u64, out: &mut [u8]) -> Option<Function> {
+        let nearest = self.scan(memory, address)?;
+        let unsized_before = nearest.unsized_before.filter(|symbol| symbol.value >= nearest.ended);
+        let symbol = nearest.covering.or(unsized_before)?;
+        let room = out.len().checked_sub(1)?;
+        let name_length = self.strings.get(u64::from(symbol.name), memory, out.get_mut(..room)?)?;
+        *out.get_mut(name_length)? = 0;
+        Some(Function { name_length, offset: address - symbol.value, is_sure: nearest.covering.is_some() })
     }
-    Some(nearest)
+
+    fn scan(&self, memory: &impl Memory, address: u64) -> Option<Nearest> {
+        let mut nearest = Nearest::default();
+        let mut index = 0;
+        while index < self.count {
+            let mut chunk = [0; CHUNK * SYMBOL];
+            let symbols = usize::try_from(self.count - index).unwrap_or(usize::MAX).min(CHUNK);
+            let chunk = chunk.get_mut(..symbols * SYMBOL)?;
+            if !memory.read(self.symbols.checked_add(index.checked_mul(SYMBOL as u64)?)?, chunk) {
+                return None;
+            }
+            for symbol in chunk.as_chunks::<SYMBOL>().0.iter().filter_map(Symbol::function) {
+                nearest.look(symbol, address, |one, other| self.strings.first(memory, one, other));
+            }
+            index += symbols as u64;
+        }
+        Some(nearest)
+    }
 }
 
 impl Nearest {
@@ -116,19 +134,38 @@ impl Nearest {
     }
 }
 
-/// Does `one`'s name come before `other`'s? The one that people call has the fewest underscores in front and is the
-/// shortest; bytes decide between the rest, so that the answer is always the same.
-fn first_name(dynamic: &Dynamic, memory: &impl Memory, one: &Symbol, other: &Symbol) -> bool {
-    let mut names = [[0; COMPARED]; 2];
-    let [one, other] = [one, other].map(|symbol| u64::from(symbol.name));
-    let [first, second] = &mut names;
-    let (Some(first_length), Some(second_length)) =
-        (dynamic.string(one, memory, first), dynamic.string(other, memory, second))
-    else {
-        return false;
-    };
-    let key = |name: &[u8]| name.iter().position(|byte| *byte != b'_').unwrap_or(name.len());
-    let (first, second) =
-        (first.get(..first_length).unwrap_or_default(), second.get(..second_length).unwrap_or_default());
-    (key(first), first.len(), first) < (key(second), second.len(), second)
+/// Names, each ending in a NUL.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strings {
+    pub start: u64,
+    pub size: u64,
+}
+
+impl Strings {
+    /// Writes the string at `offset`, as much of it as fits, and says its length.
+    pub fn get(&self, offset: u64, memory: &impl Memory, out: &mut [u8]) -> Option<usize> {
+        let left = usize::try_from(self.size.checked_sub(offset)?).ok()?;
+        let room = out.len().min(left);
+        let out = out.get_mut(..room)?;
+        if !memory.read(self.start.checked_add(offset)?, out) {
+            return None;
+        }
+        Some(out.iter().position(|byte| *byte == 0).unwrap_or(room))
+    }
+
+    /// Does `one`'s name come before `other`'s? The one that people call has the fewest underscores in front and is the
+    /// shortest; bytes decide between the rest, so that the answer is always the same.
+    fn first(&self, memory: &impl Memory, one: &Symbol, other: &Symbol) -> bool {
+        let mut names = [[0; COMPARED]; 2];
+        let [one, other] = [one, other].map(|symbol| u64::from(symbol.name));
+        let [first, second] = &mut names;
+        let (Some(first_length), Some(second_length)) = (self.get(one, memory, first), self.get(other, memory, second))
+        else {
+            return false;
+        };
+        let key = |name: &[u8]| name.iter().position(|byte| *byte != b'_').unwrap_or(name.len());
+        let (first, second) =
+            (first.get(..first_length).unwrap_or_default(), second.get(..second_length).unwrap_or_default());
+        (key(first), first.len(), first) < (key(second), second.len(), second)
+    }
 }

@@ -6,6 +6,8 @@ use super::arch;
 use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
+#[cfg(target_arch = "arm")]
+use super::exidx;
 use super::fp;
 #[cfg(target_arch = "aarch64")]
 use super::link;
@@ -18,7 +20,7 @@ use super::search;
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
 /// Signal handlers that interrupt each other, each with a stack of its own. More is garbage.
-const MOST_SIGNALS: usize = 8;
+pub const MOST_SIGNALS: usize = 8;
 /// How far a stack may reach that isn't the thread's own: a signal stack's or a fiber's bounds are not known.
 const OTHER_STACK: u64 = 1 << 20;
 
@@ -35,12 +37,22 @@ pub struct Stack<'o> {
     pub approximate: bool,
     /// Frames that were found and had no room, counted to a limit.
     pub frames_cut: u32,
+    /// The walk came to an address that is in no known module: garbage, or a library that the table lacks.
+    pub strayed: bool,
 }
 
 impl<'o> Stack<'o> {
     /// Room for a stack of `pcs.len()` frames.
     pub fn new(pcs: &'o mut [u64]) -> Stack<'o> {
-        Stack { pcs, count: 0, interrupted: ArrayVec::new_const(), truncated: true, approximate: false, frames_cut: 0 }
+        Stack {
+            pcs,
+            count: 0,
+            interrupted: ArrayVec::new_const(),
+            truncated: true,
+            approximate: false,
+            frames_cut: 0,
+            strayed: false,
+        }
     }
 
     /// The frames: the pc, then return addresses as they were found, but for pointer authentication.
@@ -52,6 +64,11 @@ impl<'o> Stack<'o> {
     /// Any other is a return address, and what is looked up is the address before it, which lies in the call.
     pub fn is_interrupted(&self, frame: usize) -> bool {
         self.interrupted.contains(&frame)
+    }
+
+    /// Which frames those are, in order.
+    pub fn interrupted(&self) -> &[usize] {
+        &self.interrupted
     }
 
     fn push(&mut self, pc: u64, interrupted: bool) {
@@ -144,6 +161,7 @@ impl<M: Memory> Steps<'_, '_, M> {
         let mut interrupted = true;
         let mut signals = 0;
         let mut rooted = false;
+        out.strayed = !self.is_code(registers.pc);
         loop {
             out.push(registers.pc, interrupted);
             if out.depth() >= DEEPEST {
@@ -153,6 +171,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             let reach = reach(self.bounds, registers.sp);
             let (pc, sp) = (registers.pc, registers.sp);
             let known = self.rules.as_ref().and_then(|rules| rules.get(lookup));
+            let known = known.filter(|rule| interrupted || rule.is_call);
             let (left, signal) = match known.map_or(Left::Not, |rule| rule.leave(&mut registers, self.memory)) {
                 Left::Not => self.leave(&mut registers, lookup, reach, &mut out.approximate),
                 left => (left, false),
@@ -177,6 +196,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             }
             // Behind a call there is code, unless what was taken for a return address isn't one.
             if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
+                out.strayed = true;
                 break;
             }
             interrupted = signal;
@@ -251,13 +271,19 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {
         let image = &self.modules.find(frame.lookup)?.image;
-        Some(self.stepper.step(&frame.registers, image, self.memory, frame.lookup))
+        let step = self.stepper.step(&frame.registers, image, self.memory, frame.lookup);
+        #[cfg(target_arch = "arm")]
+        if let Err(Error::NoTable | Error::NoEntry) = step {
+            return Some(exidx::frame_step(&frame.registers, image.exidx, self.memory, frame.lookup));
+        }
+        Some(step)
     }
 
     /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told
     /// holds for one stack.
     fn remember(&mut self, frame: &Frame) {
         let (Some(rules), Some(mut rule)) = (&mut self.rules, self.stepper.rule()) else { return };
+        rule.is_call = frame.lookup != frame.registers.pc;
         if let Some(found) = frame.searched {
             let depth = found.frame_pointer.checked_sub(frame.registers.sp).and_then(|depth| u32::try_from(depth).ok());
             let (Some(depth), true) = (depth, found.is_certain) else { return };

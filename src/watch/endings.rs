@@ -31,7 +31,8 @@ impl Looks {
         }
         track.posted = (end.stretch, end.from);
         let before = track.reading;
-        let last = Reading { at: end.to, cpu_ns: end.cpu_ns };
+        let queue_wait_ns = track.queue_wait_ns();
+        let last = Reading { at: end.to, cpu_ns: end.cpu_ns, queue_wait_ns };
         if last.at > before.at {
             track.reading = last;
         }
@@ -63,6 +64,8 @@ impl Looks {
             BLOCKS_DROPPED.add_one();
             return;
         };
+        self.find_busiest(case_number, end.from);
+        let table = self.name_callback(&end.what, end.tag);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(case_number) else { return };
         let is_first = case.phase == Phase::Late;
@@ -74,7 +77,7 @@ impl Looks {
         case.due.ended = true;
         (case.wall_ns, case.excused_ns) = (wall_ns, excused_ns);
         case.cpu_last = last;
-        (case.what, case.tag) = (end.what, end.tag);
+        (case.what, case.tag, case.table) = (end.what, end.tag, table);
         if is_first {
             slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(case_number);

@@ -22,6 +22,9 @@ pub struct Gate {
     opened_before: AtomicU64,
     /// How often it was closed.
     closings: AtomicU64,
+    /// Since when nothing has disturbed what is going on: `opened`, or the end of a later time in which the process did not
+    /// run. Also by the monitor.
+    undisturbed: AtomicU64,
     /// For how long it has been open, ns. While it is open: IS_OPEN, and what has to be added to a moment to get that, so
     /// that one word answers.
     counted: AtomicU64,
@@ -33,6 +36,7 @@ pub static GATE: Gate = Gate {
     closed_at: AtomicU64::new(0),
     opened_before: AtomicU64::new(CLOSED),
     closings: AtomicU64::new(0),
+    undisturbed: AtomicU64::new(CLOSED),
     counted: AtomicU64::new(0),
 };
 
@@ -50,6 +54,7 @@ impl Gate {
     pub fn open(&self, now: Ticks) {
         if self.opened.compare_exchange(CLOSED, now.0, AcqRel, Relaxed).is_ok() {
             let counted_ns = self.counted.load(Relaxed);
+            self.undisturbed.store(now.0, Relaxed);
             self.counted.store(counted_ns.wrapping_sub(now.0) | IS_OPEN, Release);
         }
     }
@@ -62,8 +67,25 @@ impl Gate {
             self.closed_at.store(now.0, Relaxed);
             self.closings.fetch_add(1, Relaxed);
             self.counted.store(self.counted_until(now), Relaxed);
+            self.undisturbed.store(CLOSED, Relaxed);
             self.opened.store(CLOSED, Release);
         }
+    }
+
+    /// The process did not run until now. By the monitor.
+    pub fn disturbed(&self, now: Ticks) {
+        let before = self.undisturbed.load(Relaxed);
+        if before < now.0 {
+            // If it was closed meanwhile, that counts.
+            let _ = self.undisturbed.compare_exchange(before, now.0, Relaxed, Relaxed);
+        }
+    }
+
+    /// What has begun before this moment was cut: by a pause, a stop or a time in which the process did not run. A moment
+    /// after all others while the gate is closed.
+    #[inline]
+    pub fn undisturbed(&self) -> Ticks {
+        Ticks(self.undisturbed.load(Relaxed))
     }
 
     /// When it was opened; a moment after all others while it is closed.
@@ -133,6 +155,7 @@ mod tests {
             closed_at: AtomicU64::new(0),
             opened_before: AtomicU64::new(CLOSED),
             closings: AtomicU64::new(0),
+            undisturbed: AtomicU64::new(CLOSED),
             counted: AtomicU64::new(0),
         }
     }
@@ -149,6 +172,21 @@ mod tests {
         assert_eq!(gate.counted_until(t(90)), 30);
         gate.open(t(100));
         assert_eq!(gate.counted_until(t(101)), 31);
+    }
+
+    #[test]
+    fn what_is_cut() {
+        let gate = gate();
+        let t = Ticks;
+        gate.disturbed(t(5));
+        assert_eq!(gate.undisturbed(), t(CLOSED));
+        gate.open(t(10));
+        assert_eq!(gate.undisturbed(), t(10));
+        gate.disturbed(t(30));
+        gate.disturbed(t(20));
+        assert_eq!((gate.undisturbed(), gate.opened()), (t(30), t(10)));
+        gate.close(t(40));
+        assert_eq!(gate.undisturbed(), t(CLOSED));
     }
 
     #[test]

@@ -7,14 +7,17 @@ use super::marks::Seen;
 use super::monitor::Outlook;
 use super::pinging::ping_if_due;
 use super::registry;
+use super::saturation::{self, Full};
 use super::slot::{self, CLOSING, Slot, WATCHED};
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
-use crate::sample::case::{Case, Phase};
+use crate::log_warn;
+use crate::sample::case::{Case, NAME, Phase};
+use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
 use crate::sample::sampler::{self, Sampler, Taken};
-use crate::sample::what::What;
+use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::lock::Lock;
@@ -49,6 +52,8 @@ pub struct Looks {
     pub sampler: Sampler,
     /// Measures process and machine, where wanted.
     pub meter: Option<Meter>,
+    /// Knows which threads are busy.
+    pub census: Census,
     /// Rung when a block has something to be written.
     pub writer: &'static Bell,
     /// See `Terms`.
@@ -111,6 +116,9 @@ impl Looks {
         };
         // After the look: what the look has seen closed was posted before.
         self.drain(number, slot);
+        if GATE.is_open() {
+            self.look_for_saturation(number, slot);
+        }
         let track = self.track(number);
         let is_new = core::mem::replace(&mut track.version, seen.version) != seen.version;
         self.drop_stale_case(number, &seen);
@@ -141,9 +149,23 @@ impl Looks {
             }
             return;
         };
-        let reading = Reading { at: now, cpu_ns };
+        let reading = Reading { at: now, cpu_ns, queue_wait_ns: self.track(number).queue_wait_ns() };
         self.track(number).reading = reading;
         self.judge(number, slot, &seen, before, reading, outlook);
+    }
+
+    /// A loop that never rests, though nothing that it does takes long.
+    fn look_for_saturation(&mut self, number: u8, slot: &Slot) {
+        let (at, tally) = (Ticks::now(), slot.marks.tally());
+        let reading =
+            saturation::Reading { at, busy_ns: tally.busy_ns(), frozen: tally.frozen(), closings: GATE.closings() };
+        if let Some(Full { percent, over_ns }) = self.track(number).saturation.add(reading) {
+            let mut name = [0; NAME + 1];
+            slot.copy_name(&mut name);
+            let name = name.split(|byte| *byte == 0).next().and_then(|name| name.utf8_chunks().next());
+            let (name, seconds) = (name.map_or("", |name| name.valid()), over_ns / 1_000_000_000);
+            log_warn!("loop {name:?} was busy {percent} % of {seconds} s: its queue is never empty");
+        }
     }
 
     fn judge(
@@ -219,7 +241,8 @@ impl Looks {
         before: Reading,
         first: Reading,
     ) -> Option<usize> {
-        self.sampler.new_stretch(first.at);
+        self.sampler.new_stretch();
+        self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
             // The begin of the first tick's time.
             meter.tick(first.at);
@@ -231,6 +254,7 @@ impl Looks {
         case.cpu_before = before;
         case.cpu_first = first;
         case.cpu_last = first;
+        case.account.begin(from, self.track(number).scheduling(case.tid));
         self.evidence.lock().open_case(case)
     }
 
@@ -251,6 +275,8 @@ impl Looks {
     /// A stretch is over its limit, or over the hang threshold.
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
+        let table = self.name_callback(&what, seen.tag);
+        self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
         if case.phase == Phase::Excused {
@@ -262,7 +288,7 @@ impl Looks {
         let is_first = case.phase == Phase::Late;
         if is_first {
             case.phase = Phase::Open;
-            (case.what, case.tag) = (what, seen.tag);
+            (case.what, case.tag, case.table) = (what, seen.tag, table);
             case.id = self.next_id;
             self.next_id += 1;
             case.due.ongoing = self.terms.report_ongoing && !is_hang;
@@ -304,6 +330,11 @@ impl Looks {
         if is_still(slot, seen) { what } else { What::NONE }
     }
 
+    /// A looper's callback is called by its function's name: finds it, and says by which table of modules.
+    pub(super) fn name_callback(&mut self, what: &What, tag: u64) -> u32 {
+        if what.kind == Kind::Callback { self.sampler.name_function(tag) } else { 0 }
+    }
+
     fn sample_if_due(&mut self, number: u8, case: usize, slot: &'static Slot, now: Ticks) {
         let (keeps, stretch) = {
             let mut evidence = self.evidence.lock();
@@ -321,6 +352,7 @@ impl Looks {
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         if let Taken::Sample(mut sample) = taken {
+            self.enter(number, case, sample.doing, sample.thread_state);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_sample(case, sample, frames);

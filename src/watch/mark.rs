@@ -70,16 +70,15 @@ fn begun(is_named: bool) {
 pub fn end(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    let opened = GATE.opened();
-    if late_stretch(slot, now, opened).is_some() || slot.marks.is_allowed() {
+    if late_stretch(slot, now, GATE.opened()).is_some() || slot.marks.is_allowed() {
         return end_slowly(slot, now);
     }
-    end_quickly(slot, now, opened);
+    end_quickly(slot, now);
 }
 
 #[inline(always)]
-fn end_quickly(slot: &Slot, now: Ticks, opened: Ticks) {
-    match slot.marks.end(now, opened, slot.limit_ns.load(Relaxed)) {
+fn end_quickly(slot: &Slot, now: Ticks) {
+    match slot.marks.end(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed)) {
         Some(ns) => slot.marks.tally().look_at(ns),
         None => misused(),
     }
@@ -88,11 +87,11 @@ fn end_quickly(slot: &Slot, now: Ticks, opened: Ticks) {
 #[cold]
 #[inline(never)]
 fn end_slowly(slot: &Slot, now: Ticks) {
-    let opened = close_stretch(slot, now);
+    close_stretch(slot, now);
     if slot.marks.is_allowed() {
         end_allowances_of_dispatch(slot, now);
     }
-    end_quickly(slot, now, opened);
+    end_quickly(slot, now);
 }
 
 /// The loop beats: from the first beat on, the time from beat to beat is a stretch.
@@ -100,8 +99,8 @@ fn end_slowly(slot: &Slot, now: Ticks) {
 pub fn beat(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    let opened = close_stretch(slot, now);
-    slot.marks.beat(now, opened, slot.limit_ns.load(Relaxed));
+    close_stretch(slot, now);
+    slot.marks.beat(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed));
     bell::notice();
 }
 
@@ -109,11 +108,11 @@ pub fn beat(raw: usize) {
 pub fn idle(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
     let now = Ticks::now();
-    let opened = close_stretch(slot, now);
+    close_stretch(slot, now);
     if slot.marks.is_allowed() {
         end_allowances_above(slot, now, 0);
     }
-    slot.marks.idle(now, opened, slot.limit_ns.load(Relaxed));
+    slot.marks.idle(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed));
 }
 
 /// Why an allowance was not opened or ended.
@@ -197,8 +196,8 @@ fn close_allowed_stretch(slot: &Slot, now: Ticks) {
 #[inline]
 pub fn poll_begins(slot: &Slot) {
     let now = Ticks::now();
-    let opened = close_stretch(slot, now);
-    slot.marks.poll_begins(now, opened);
+    close_stretch(slot, now);
+    slot.marks.poll_begins(now, GATE.undisturbed());
 }
 
 /// A poll has returned `result`; `from_callback`: straight from a callback, whose end then is the begin of this stretch.
@@ -223,8 +222,8 @@ pub fn callback_begins(slot: &Slot, address: u64) -> Outer {
 #[inline]
 pub fn callback_ends(slot: &Slot, outer: Outer) {
     let now = Ticks::now();
-    let opened = close_stretch(slot, now);
-    slot.marks.callback_ends(now, opened, slot.limit_ns.load(Relaxed), outer);
+    close_stretch(slot, now);
+    slot.marks.callback_ends(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed), outer);
 }
 
 /// The loop is given up by its own thread.
@@ -234,14 +233,12 @@ pub fn close_all(slot: &Slot, now: Ticks) {
     slot.marks.close_all(now);
 }
 
-/// Ends the open stretch, if there is one: a late one is posted. Answers when time began to count.
+/// Ends the open stretch, if there is one: a late one is posted.
 #[inline(always)]
-fn close_stretch(slot: &Slot, now: Ticks) -> Ticks {
-    let opened = GATE.opened();
-    if let Some((at, limit_ns)) = late_stretch(slot, now, opened) {
+fn close_stretch(slot: &Slot, now: Ticks) {
+    if let Some((at, limit_ns)) = late_stretch(slot, now, GATE.opened()) {
         perhaps_late(slot, at, now, limit_ns);
     }
-    opened
 }
 
 /// Begin and limit of the open stretch, if it looks as if it were late.

@@ -87,6 +87,7 @@ pub struct Seen {
 pub struct Outer {
     state: u32,
     between_depth: u32,
+    between_begin: (u64, u64),
 }
 
 impl Marks {
@@ -159,9 +160,9 @@ impl Marks {
     }
 
     /// The innermost dispatch ends, after so many ns, which the tally wants to see; 0 where they do not count. `None`: there
-    /// is none. Here and below `opened` is when time began to count.
+    /// is none. Here and below what began before `undisturbed` was cut.
     #[inline(always)]
-    pub fn end(&self, now: Ticks, opened: Ticks, limit_ns: u64) -> Option<u64> {
+    pub fn end(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) -> Option<u64> {
         let state = self.state.load(Relaxed);
         if state & DEPTH == 0 {
             return None;
@@ -169,19 +170,19 @@ impl Marks {
         let version = self.version.begin();
         self.state.store(state.wrapping_sub(1), Relaxed);
         self.restart(version, now, limit_ns);
-        let ns = self.count(state, now, opened);
+        let ns = self.count(state, now, undisturbed);
         self.version.end(version);
         Some(ns)
     }
 
     /// Counts the innermost dispatch of a state, which ends.
     #[inline(always)]
-    fn count(&self, state: u32, now: Ticks, opened: Ticks) -> u64 {
+    fn count(&self, state: u32, now: Ticks, undisturbed: Ticks) -> u64 {
         let below = (state & DEPTH).wrapping_sub(1);
         match self.dispatches.get(below as usize) {
             Some(dispatch) => {
                 let is_outermost = below == 0 && (state & BETWEEN == 0 || self.between_depth.load(Relaxed) != 0);
-                self.tally.ends(&dispatch.begin, now, opened, is_outermost)
+                self.tally.ends(&dispatch.begin, now, undisturbed, is_outermost)
             }
             None => self.tally.ends_untimed(),
         }
@@ -189,31 +190,36 @@ impl Marks {
 
     /// Counts the time between two polls, which ends.
     #[inline(always)]
-    fn count_between(&self, now: Ticks, opened: Ticks) {
-        self.tally.look_at(self.tally.ends(&self.between_begin, now, opened, self.between_depth.load(Relaxed) == 0));
+    fn count_between(&self, now: Ticks, undisturbed: Ticks) {
+        self.tally.look_at(self.tally.ends(
+            &self.between_begin,
+            now,
+            undisturbed,
+            self.between_depth.load(Relaxed) == 0,
+        ));
     }
 
     /// Counts all dispatches of a state above a depth.
     #[cold]
     #[inline(never)]
-    fn count_above(&self, depth: u32, mut state: u32, now: Ticks, opened: Ticks) {
+    fn count_above(&self, depth: u32, mut state: u32, now: Ticks, undisturbed: Ticks) {
         if state & BETWEEN != 0 && self.between_depth.load(Relaxed) >= depth {
-            self.count_between(now, opened);
+            self.count_between(now, undisturbed);
         }
         while state & DEPTH > depth {
-            self.tally.look_at(self.count(state, now, opened));
+            self.tally.look_at(self.count(state, now, undisturbed));
             state = state.wrapping_sub(1);
         }
     }
 
     /// The loop beats.
     #[inline(always)]
-    pub fn beat(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
+    pub fn beat(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
             if state & BEATING != 0 {
                 // Of which nobody knows how much it was busy.
-                self.tally.look_at(self.tally.ends(&self.beat, now, opened, false));
+                self.tally.look_at(self.tally.ends(&self.beat, now, undisturbed, false));
             }
             self.beat.set(now, &self.tally);
             self.state.store(state | BEATING, Relaxed);
@@ -223,11 +229,11 @@ impl Marks {
 
     /// A poll begins.
     #[inline(always)]
-    pub fn poll_begins(&self, now: Ticks, opened: Ticks) {
+    pub fn poll_begins(&self, now: Ticks, undisturbed: Ticks) {
         self.version.write(|_| {
             let state = self.state.load(Relaxed);
             if state & BETWEEN != 0 {
-                self.count_between(now, opened);
+                self.count_between(now, undisturbed);
             }
             self.state.store(state & !BETWEEN | WAITING, Relaxed);
             self.waits_since.store(now.0, Relaxed);
@@ -255,7 +261,11 @@ impl Marks {
     /// A callback begins inside a poll.
     #[inline(always)]
     pub fn callback_begins(&self, now: Ticks, limit_ns: u64, what: *const c_char, tag: u64) -> Outer {
-        let outer = Outer { state: self.state.load(Relaxed), between_depth: self.between_depth.load(Relaxed) };
+        let outer = Outer {
+            state: self.state.load(Relaxed),
+            between_depth: self.between_depth.load(Relaxed),
+            between_begin: self.between_begin.get(),
+        };
         self.version.write(|version| {
             self.waited(now);
             self.state.store(outer.state & !(WAITING | BETWEEN), Relaxed);
@@ -267,15 +277,18 @@ impl Marks {
 
     /// It ends, and with it whatever it has left open; allowances that it has opened or closed stay so.
     #[inline(always)]
-    pub fn callback_ends(&self, now: Ticks, opened: Ticks, limit_ns: u64, outer: Outer) {
+    pub fn callback_ends(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64, outer: Outer) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
             let kept = state & (ALLOWED | BEATING);
+            let is_tidy = state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1);
+            if !is_tidy {
+                self.count_above(outer.state & DEPTH, state, now, undisturbed);
+            }
             self.between_depth.store(outer.between_depth, Relaxed);
-            if state & (DEPTH | BETWEEN) == (outer.state & DEPTH).wrapping_add(1) {
-                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, opened));
-            } else {
-                self.count_above(outer.state & DEPTH, state, now, opened);
+            self.between_begin.put(outer.between_begin);
+            if is_tidy {
+                self.tally.look_at(self.count(state | outer.state & BETWEEN, now, undisturbed));
             }
             self.state.store(outer.state & !(ALLOWED | BEATING) | kept, Relaxed);
             self.waits_since.store(now.0, Relaxed);
@@ -284,10 +297,10 @@ impl Marks {
     }
 
     /// All dispatches are closed, and the loop does not beat.
-    pub fn idle(&self, now: Ticks, opened: Ticks, limit_ns: u64) {
+    pub fn idle(&self, now: Ticks, undisturbed: Ticks, limit_ns: u64) {
         self.version.write(|version| {
             let state = self.state.load(Relaxed);
-            self.count_above(0, state, now, opened);
+            self.count_above(0, state, now, undisturbed);
             self.state.store(state & ALLOWED, Relaxed);
             self.restart(version, now, limit_ns);
         });
@@ -408,6 +421,14 @@ impl Marks {
         }
     }
 
+    /// Is a dispatch open that began before this moment?
+    pub fn is_inside_since(&self, moment: Ticks) -> bool {
+        let state = self.state.load(Relaxed);
+        let outermost = self.dispatches.first().filter(|_| state & DEPTH != 0).map(|dispatch| dispatch.begin.at());
+        let between = (state & BETWEEN != 0).then(|| self.between_begin.at());
+        outermost.is_some_and(|at| at < moment) || between.is_some_and(|at| at < moment)
+    }
+
     /// What the marks count.
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -425,69 +446,5 @@ impl Marks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(marks: &Marks) -> Option<(u64, u64)> {
-        let seen = marks.look().unwrap();
-        assert_eq!(seen.open, marks.open_stretch().is_some());
-        seen.open.then_some((seen.at.0, seen.tag))
-    }
-
-    #[test]
-    fn an_inner_dispatch_restarts_the_stretch() {
-        let marks = Marks::new();
-        let begin = |now, tag| marks.begin(Ticks(now), 100, ptr::null(), tag);
-        assert_eq!(open(&marks), None);
-        begin(10, 1);
-        begin(20, 2);
-        assert_eq!(open(&marks), Some((20, 2)));
-        marks.end(Ticks(30), Ticks(0), 100);
-        assert_eq!(open(&marks), Some((30, 1)));
-        marks.end(Ticks(40), Ticks(0), 100);
-        assert_eq!(open(&marks), None);
-        assert_eq!(marks.end(Ticks(50), Ticks(0), 100), None);
-    }
-
-    #[test]
-    fn depth_beyond_the_names_is_balanced() {
-        let marks = Marks::new();
-        for depth in 0..20 {
-            assert_eq!(marks.begin(Ticks(depth), 100, ptr::null(), depth), depth < 16);
-        }
-        assert_eq!(open(&marks), Some((19, 0)));
-        (0..19).for_each(|_| assert!(marks.end(Ticks(99), Ticks(0), 100).is_some()));
-        assert_eq!(open(&marks), Some((99, 0)));
-        assert!(marks.end(Ticks(100), Ticks(0), 100).is_some());
-        assert_eq!(open(&marks), None);
-    }
-
-    #[test]
-    fn a_poll_waits_however_many_dispatches_are_open() {
-        let marks = Marks::new();
-        marks.begin(Ticks(5), 100, ptr::null(), 1);
-        marks.poll_begins(Ticks(10), Ticks(0));
-        assert_eq!(open(&marks), None);
-        let outer = marks.callback_begins(Ticks(20), 100, ptr::null(), 7);
-        assert_eq!(open(&marks), Some((20, 7)));
-        // A nested loop inside the callback, left between two polls.
-        marks.poll_begins(Ticks(22), Ticks(0));
-        assert_eq!(open(&marks), None);
-        marks.poll_returns(Some(Ticks(25)), 100, 33);
-        assert_eq!(open(&marks), Some((25, 33)));
-        marks.callback_ends(Ticks(30), Ticks(0), 100, outer);
-        assert_eq!(open(&marks), None);
-        marks.poll_returns(None, 100, 34);
-        assert_eq!(open(&marks), Some((30, 34)));
-        // An inner dispatch has its own name, then the poll's again.
-        marks.begin(Ticks(40), 100, ptr::null(), 2);
-        assert_eq!(open(&marks), Some((40, 2)));
-        marks.end(Ticks(50), Ticks(0), 100);
-        assert_eq!(open(&marks), Some((50, 34)));
-        marks.poll_begins(Ticks(60), Ticks(0));
-        marks.poll_returns(Some(Ticks(61)), 100, 35);
-        marks.end(Ticks(62), Ticks(0), 100);
-        marks.poll_begins(Ticks(63), Ticks(0));
-        assert_eq!(open(&marks), None);
-    }
-}
+#[path = "marks_tests.rs"]
+mod tests;

@@ -6,9 +6,10 @@ use super::gate::GATE;
 use super::judge::interval_ns;
 use super::looks::Looks;
 use super::orders::Orders;
+use super::registry;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
-use crate::sys::procfs::{ProcFile, queued_ns};
+use crate::sys::procfs::{ProcFile, SchedStat};
 use crate::sys::thread;
 
 /// Time without a mark after which the monitor parks.
@@ -96,6 +97,7 @@ impl Monitor {
         let queued_ns = self.queued_ns().zip(queued_before).map(|(now, before)| now.saturating_sub(before));
         if was_stopped(late_ns, queued_ns) {
             self.looks.gaps.add(wake, now);
+            registry::was_stopped(wake, now);
         } else if late_ns > interval_ns {
             MONITOR_LATE.add_one();
         }
@@ -104,7 +106,7 @@ impl Monitor {
     /// Time that this thread has been ready to run and has not.
     fn queued_ns(&self) -> Option<u64> {
         let mut text = [0; 128];
-        queued_ns(self.schedule.as_ref()?.read(&mut text).ok()?)
+        SchedStat::parse(self.schedule.as_ref()?.read(&mut text).ok()?).map(|schedule| schedule.wait_ns)
     }
 
     /// Closes its files.

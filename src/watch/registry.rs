@@ -1,6 +1,7 @@
 //! Which threads are watched: taking a slot, giving it up, and what happens when a thread ends.
 #![allow(unsafe_code)]
 
+use super::gate::GATE;
 use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
 use super::statistics::{self, Statistics};
 use super::token::Token;
@@ -339,6 +340,15 @@ pub fn statistics(token: Token, takes: bool) -> Option<Statistics> {
         return None;
     }
     Some(statistics::read(token, slot, takes))
+}
+
+/// The process did not run for a while, as has been found out now.
+pub fn was_stopped(from: Ticks, to: Ticks) {
+    GATE.disturbed(to);
+    let _terms = TERMS.lock();
+    for (number, slot) in slot::used().filter(|(_, slot)| slot.phase() == WATCHED) {
+        statistics::take_back(number, slot, from, to);
+    }
 }
 
 /// Loops watched now.

@@ -9,6 +9,7 @@ use super::gate::GATE;
 use super::slot::Slot;
 use super::tally::Counts;
 use super::token::{SLOTS, Token};
+use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -17,10 +18,17 @@ struct Base {
     counts: Counts,
     blocks: u64,
     counted_ns: u64,
+    /// Slow dispatches before this number are not to be looked at again.
+    slow_seen: u64,
+    /// Dispatches that turned out to have been cut.
+    cut: u64,
+    /// The longest of those whose `longest_ns` was given up for one of them.
+    longest_ns: u64,
 }
 
-static BASES: Lock<[Base; SLOTS]> =
-    Lock::new([const { Base { counts: Counts::NONE, blocks: 0, counted_ns: 0 } }; SLOTS]);
+static BASES: Lock<[Base; SLOTS]> = Lock::new(
+    [const { Base { counts: Counts::NONE, blocks: 0, counted_ns: 0, slow_seen: 0, cut: 0, longest_ns: 0 } }; SLOTS],
+);
 
 /// What a loop's dispatches took.
 pub struct Statistics {
@@ -44,7 +52,10 @@ pub struct Statistics {
 
 /// A loop's counting begins: it is about to be watched. Under the registry's lock.
 pub fn begin(number: u8, slot: &Slot) {
-    restart(&mut BASES.lock()[usize::from(number)], slot, &slot.marks.counts(), GATE.counted_ns());
+    let mut bases = BASES.lock();
+    let base = &mut bases[usize::from(number)];
+    restart(base, slot, &slot.marks.counts(), GATE.counted_ns());
+    base.slow_seen = slot.marks.tally().slow();
 }
 
 /// Reads a loop's statistics, whose slot stays its own meanwhile; `takes`: and begins anew.
@@ -56,19 +67,41 @@ pub fn read(token: Token, slot: &Slot, takes: bool) -> Statistics {
     let counts = slot.marks.counts();
     let new = counts.since(&base.counts);
     let statistics = Statistics {
-        dispatches: new.histogram.iter().fold(new.untimed, |sum, count| sum.saturating_add(*count)),
+        dispatches: new
+            .histogram
+            .iter()
+            .fold(new.untimed.saturating_add(base.cut), |sum, count| sum.saturating_add(*count)),
         blocks: slot.blocks.load(Relaxed).saturating_sub(base.blocks),
         slow: new.slow,
         frozen: new.frozen,
         busy_ns: new.busy_ns,
         observed_ns: counted_ns.saturating_sub(base.counted_ns),
-        max_ns: longest(&new.histogram, slot.marks.tally().longest_ns()),
+        max_ns: longest(&new.histogram, slot.marks.tally().longest_ns().max(base.longest_ns)),
         histogram: new.histogram,
     };
     if takes {
         restart(base, slot, &counts, counted_ns);
     }
     statistics
+}
+
+/// The process did not run from `from` to `to`, as the monitor has found out only now. Dispatches that were open then and
+/// have ended already were counted with their durations, which is taken back. Under the registry's lock.
+pub fn take_back(number: u8, slot: &Slot, from: Ticks, to: Ticks) {
+    let mut bases = BASES.lock();
+    let base = &mut bases[usize::from(number)];
+    let tally = slot.marks.tally();
+    let seen = core::mem::replace(&mut base.slow_seen, tally.slow());
+    // The last one that was cut is the outermost, unless one around it is open still.
+    let mut is_outermost = !slot.marks.is_inside_since(from);
+    for slow in tally.slow_since(seen).filter(|slow| slow.to > from && slow.to.0.saturating_sub(slow.ns) < to.0) {
+        base.counts.add(slow.ns, core::mem::replace(&mut is_outermost, false));
+        base.cut = base.cut.saturating_add(1);
+        if tally.longest_ns().max(base.longest_ns) == slow.ns {
+            tally.begin_longest_anew();
+            base.longest_ns = slow.longest_before_ns;
+        }
+    }
 }
 
 /// In a child of fork, where whoever held the lock is not.
@@ -78,6 +111,7 @@ pub fn reset_after_fork() {
 
 fn restart(base: &mut Base, slot: &Slot, counts: &Counts, counted_ns: u64) {
     base.counts.rise_to(counts);
+    (base.cut, base.longest_ns) = (0, 0);
     base.blocks = slot.blocks.load(Relaxed);
     base.counted_ns = counted_ns;
     slot.marks.tally().begin_longest_anew();
@@ -139,6 +173,40 @@ mod tests {
         assert!(statistics.percentile(100) <= statistics.max_ns);
         assert_eq!(of(&[]).percentile(50), 0);
         is_near(of(&[(3000, 1)]).percentile(1), 3000);
+    }
+
+    #[test]
+    fn a_stop_that_is_found_out_late_takes_durations_back() {
+        let number = 250;
+        let slot = crate::watch::slot::slot(number);
+        let token = Token::new(number, 1);
+        let ms = 1_000_000;
+        let now = Ticks::now();
+        let before = |duration_ms: u64| Ticks(now.0 - duration_ms * ms);
+        let begin = |at| slot.marks.begin(at, ms, core::ptr::null(), 0);
+        let end = |at| slot.marks.tally().look_at(slot.marks.end(at, Ticks(0), ms).unwrap());
+        begin(before(4000));
+        end(before(3900));
+        super::begin(number, slot);
+        begin(before(3500));
+        end(before(3440));
+        begin(before(3400));
+        begin(before(3300));
+        begin(before(3200));
+        end(before(3100));
+        end(before(10));
+        end(before(0));
+        // The tally reads the clock itself: to it, all of them have ended just now.
+        let all = read(token, slot, false);
+        assert_eq!((all.dispatches, all.slow, all.frozen, all.max_ns), (4, 4, 2, 3400 * ms));
+        assert_eq!(all.busy_ns, 3460 * ms);
+        take_back(number, slot, Ticks(now.0 - 3000 * ms), before(100));
+        let rest = read(token, slot, true);
+        assert_eq!((rest.dispatches, rest.slow, rest.frozen), (4, 2, 0));
+        assert_eq!((rest.busy_ns, rest.max_ns), (60 * ms, 100 * ms));
+        assert_eq!(rest.histogram.iter().sum::<u64>(), 2);
+        let nothing = read(token, slot, false);
+        assert_eq!((nothing.dispatches, nothing.busy_ns, nothing.max_ns), (0, 0, 0));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use super::buckets::{BUCKETS, bucket};
 use crate::sys::clock::Ticks;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
 
 /// Dispatches longer than this are slow: two frames are shown where there could be three at 60 Hz. ns.
 pub const SLOW_NS: u64 = 16_700_000;
@@ -22,6 +22,27 @@ pub const FROZEN_NS: u64 = 700_000_000;
 pub struct Begin {
     at: AtomicU64,
     waited_ns: AtomicU64,
+}
+
+/// Slow dispatches that are remembered, and one that may just be written.
+const REMEMBERED: usize = 4;
+
+/// A slow dispatch, which may turn out to have been cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// When it ended.
+    pub to: Ticks,
+    /// What was counted.
+    pub ns: u64,
+    /// The longest one before it, ns.
+    pub longest_before_ns: u64,
+}
+
+#[repr(C)]
+struct SlowWords {
+    to: AtomicU64,
+    ns: AtomicU64,
+    longest_before_ns: AtomicU64,
 }
 
 /// Words that marks write. The first ones are touched by each dispatch.
@@ -44,6 +65,8 @@ pub struct Tally {
     frozen: AtomicU64,
     /// Dispatches without a duration.
     untimed: AtomicU64,
+    /// The last slow ones, by their number.
+    remembered: [SlowWords; REMEMBERED],
     histogram: [AtomicU64; BUCKETS],
 }
 
@@ -71,6 +94,14 @@ impl Counts {
         let mut new = *self;
         new.for_each_with(earlier, |now, before| *now = now.saturating_sub(before));
         new
+    }
+
+    /// One more, which was slow.
+    pub fn add(&mut self, ns: u64, is_outermost: bool) {
+        *self = self.with(Some(bucket(ns)));
+        self.slow = self.slow.wrapping_add(1);
+        self.frozen = self.frozen.wrapping_add(u64::from(ns > FROZEN_NS));
+        self.busy_ns = self.busy_ns.wrapping_add(if is_outermost { ns } else { 0 });
     }
 
     /// Takes over what is higher.
@@ -104,6 +135,22 @@ impl Begin {
         Begin { at: AtomicU64::new(0), waited_ns: AtomicU64::new(0) }
     }
 
+    /// The moment.
+    pub fn at(&self) -> Ticks {
+        Ticks(self.at.load(Relaxed))
+    }
+
+    /// The words, for `put`.
+    pub fn get(&self) -> (u64, u64) {
+        (self.at.load(Relaxed), self.waited_ns.load(Relaxed))
+    }
+
+    /// Puts back what `get` gave.
+    pub fn put(&self, words: (u64, u64)) {
+        self.at.store(words.0, Relaxed);
+        self.waited_ns.store(words.1, Relaxed);
+    }
+
     /// Something begins.
     #[inline(always)]
     pub fn set(&self, now: Ticks, tally: &Tally) {
@@ -127,18 +174,21 @@ impl Tally {
             slow: AtomicU64::new(0),
             frozen: AtomicU64::new(0),
             untimed: AtomicU64::new(0),
+            remembered: [const {
+                SlowWords { to: AtomicU64::new(0), ns: AtomicU64::new(0), longest_before_ns: AtomicU64::new(0) }
+            }; REMEMBERED],
             histogram: [const { AtomicU64::new(0) }; BUCKETS],
         }
     }
 
-    /// What began at `begin` ends. Time counts since `opened`: what began before is counted without its duration. Answers
+    /// What began at `begin` ends. What began before `undisturbed` is counted without its duration. Answers
     /// the duration, for `look_at`, or 0.
     #[inline(always)]
-    pub fn ends(&self, begin: &Begin, now: Ticks, opened: Ticks, is_outermost: bool) -> u64 {
+    pub fn ends(&self, begin: &Begin, now: Ticks, undisturbed: Ticks, is_outermost: bool) -> u64 {
         self.catch_up();
         let at = begin.at.load(Relaxed);
-        if at < opened.0 {
-            return self.ends_untimed();
+        if at < undisturbed.0 {
+            return self.ends_cut();
         }
         let waited_ns = self.waited_ns.load(Relaxed).wrapping_sub(begin.waited_ns.load(Relaxed));
         let ns = now.0.wrapping_sub(at.wrapping_add(waited_ns));
@@ -149,11 +199,18 @@ impl Tally {
         ns
     }
 
-    /// Something ends of which the duration is not known, or does not count.
+    /// Something ends of which the duration is not known.
     #[cold]
     #[inline(never)]
     pub fn ends_untimed(&self) -> u64 {
         self.catch_up();
+        self.ends_cut()
+    }
+
+    /// After `catch_up`.
+    #[cold]
+    #[inline(never)]
+    fn ends_cut(&self) -> u64 {
         self.behind.store(0, Relaxed);
         add(&self.untimed, 1);
         0
@@ -192,11 +249,44 @@ impl Tally {
         self.answered.store(asked, Relaxed);
         self.remarkable_ns.store(longest_ns.min(SLOW_NS), Relaxed);
         if ns > SLOW_NS {
-            add(&self.slow, 1);
+            self.remember(&Slow { to: Ticks::now(), ns, longest_before_ns: before });
         }
         if ns > FROZEN_NS {
             add(&self.frozen, 1);
         }
+    }
+
+    /// The number of slow ones is stored after the words of the last (release).
+    fn remember(&self, slow: &Slow) {
+        let number = self.slow.load(Relaxed);
+        if let Some(words) = self.remembered.get(number as usize % REMEMBERED) {
+            words.to.store(slow.to.0, Relaxed);
+            words.ns.store(slow.ns, Relaxed);
+            words.longest_before_ns.store(slow.longest_before_ns, Relaxed);
+        }
+        self.slow.store(number.wrapping_add(1), Release);
+    }
+
+    /// Slow dispatches from this number on, the last first, as far as they are remembered.
+    pub fn slow_since(&self, number: u64) -> impl Iterator<Item = Slow> {
+        let count = self.slow.load(Acquire);
+        let oldest = number.max(count.saturating_sub(REMEMBERED as u64));
+        (oldest..count).rev().filter_map(move |number| {
+            let words = self.remembered.get(number as usize % REMEMBERED)?;
+            let slow = Slow {
+                to: Ticks(words.to.load(Relaxed)),
+                ns: words.ns.load(Relaxed),
+                longest_before_ns: words.longest_before_ns.load(Relaxed),
+            };
+            fence(Acquire);
+            // Else the words are, or may be, another's already.
+            (self.slow.load(Relaxed) < number.saturating_add(REMEMBERED as u64)).then_some(slow)
+        })
+    }
+
+    /// Slow dispatches so far.
+    pub fn slow(&self) -> u64 {
+        self.slow.load(Relaxed)
     }
 
     /// Time in outermost dispatches so far.
@@ -245,4 +335,70 @@ impl Tally {
 #[inline(always)]
 fn add(word: &AtomicU64, more: u64) {
     word.store(word.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(tally: &Tally, from: u64, to: u64, undisturbed: u64) {
+        let begin = Begin::new();
+        begin.set(Ticks(from), tally);
+        tally.look_at(tally.ends(&begin, Ticks(to), Ticks(undisturbed), true));
+    }
+
+    fn all(tally: &Tally) -> Counts {
+        tally.counts().with(tally.behind())
+    }
+
+    #[test]
+    fn each_end_is_counted_once_whatever_comes_next() {
+        let tally = Tally::new();
+        ended(&tally, 1000, 2000, 0);
+        assert_eq!(all(&tally).histogram.iter().sum::<u64>(), 1);
+        ended(&tally, 3000, 4000, 3500);
+        tally.ends_untimed();
+        ended(&tally, 5000, 6000, 3500);
+        let counts = all(&tally);
+        assert_eq!((counts.histogram.iter().sum::<u64>(), counts.untimed), (2, 2));
+        assert_eq!((counts.busy_ns, tally.longest_ns()), (2000, 1000));
+    }
+
+    #[test]
+    fn waiting_is_taken_off() {
+        let tally = Tally::new();
+        let begin = Begin::new();
+        tally.waited(77);
+        begin.set(Ticks(1000), &tally);
+        tally.waited(600);
+        assert_eq!(tally.ends(&begin, Ticks(2000), Ticks(0), false), 400);
+        assert_eq!(all(&tally).busy_ns, 0);
+    }
+
+    #[test]
+    fn the_longest_begins_anew() {
+        let tally = Tally::new();
+        ended(&tally, 0, 20_000_000, 0);
+        ended(&tally, 0, 10, 0);
+        assert_eq!(tally.longest_ns(), 20_000_000);
+        tally.begin_longest_anew();
+        assert_eq!(tally.longest_ns(), 0);
+        ended(&tally, 0, 300, 0);
+        ended(&tally, 0, 200, 0);
+        assert_eq!(tally.longest_ns(), 300);
+    }
+
+    #[test]
+    fn slow_ones_are_counted_and_the_last_remembered() {
+        let tally = Tally::new();
+        ended(&tally, 0, SLOW_NS, 0);
+        assert_eq!(tally.slow(), 0);
+        for more in 1..=6 {
+            ended(&tally, 0, FROZEN_NS - 3 + more, 0);
+        }
+        assert_eq!((tally.slow(), tally.frozen()), (6, 3));
+        let last: Vec<_> = tally.slow_since(0).map(|slow| slow.ns - FROZEN_NS + 3).collect();
+        assert_eq!(last, [6, 5, 4]);
+        assert_eq!(tally.slow_since(5).map(|slow| slow.longest_before_ns).collect::<Vec<_>>(), [FROZEN_NS + 2]);
+    }
 }

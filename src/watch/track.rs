@@ -2,17 +2,16 @@
 
 use super::gate::GATE;
 use super::pinging::Pulse;
+use super::saturation::Saturation;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
 use crate::sample::sampler::{Runs, Subject, SubjectFiles};
+use crate::sample::scheduling::{Scheduling, queue_wait_ns};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::{ProcFile, ThreadStat, tracer};
+use crate::sys::procfs::{ProcFile, ThreadStat, open_of_thread, tracer};
 use crate::unwind::elf::Span;
-use arrayvec::ArrayString;
-use core::ffi::CStr;
-use core::fmt::Write;
 use core::sync::atomic::Ordering::*;
 
 /// See above. The files close when it goes.
@@ -29,6 +28,8 @@ pub struct Track {
     pub closings: u64,
     /// The heartbeat, of a loop that has one.
     pub pulse: Pulse,
+    /// Whether it always has something to do.
+    pub saturation: Saturation,
     runs: Runs,
     files: Option<SubjectFiles>,
     start_time: u64,
@@ -43,9 +44,10 @@ impl Track {
         token: 0,
         version: 0,
         posted: (0, Ticks(0)),
-        reading: Reading { at: Ticks(0), cpu_ns: 0 },
+        reading: Reading::NONE,
         closings: 0,
         pulse: Pulse::NEW,
+        saturation: Saturation::NEW,
         runs: Runs::UNKNOWN,
         files: None,
         start_time: 0,
@@ -62,13 +64,29 @@ impl Track {
             return track;
         }
         track.is_known = true;
-        track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0) };
         track.files = open(tid, dumpable_window);
+        let queue_wait_ns = track.queue_wait_ns();
+        track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0), queue_wait_ns };
         let mut text = [0; 512];
         let stat = track.files.as_ref().and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
         track.start_time = stat.map_or(0, |stat| stat.start_time);
         track.stack = stack_around(slot.stack_hint.load(Relaxed), slot.owner.load(Relaxed) as u64);
         track
+    }
+
+    /// The thread's files.
+    pub fn files(&self) -> Option<&SubjectFiles> {
+        self.files.as_ref()
+    }
+
+    /// The thread's counters now.
+    pub fn scheduling(&self, tid: i32) -> Scheduling {
+        Scheduling::read(tid, self.files.as_ref())
+    }
+
+    /// Time that the thread has been ready to run and without a processor in its life, ns.
+    pub fn queue_wait_ns(&self) -> Option<u64> {
+        queue_wait_ns(self.files.as_ref()?)
     }
 
     /// Has the thread of a heartbeat told who it is, since this was made?
@@ -86,6 +104,7 @@ impl Track {
             stretch,
             stack: self.stack,
             runs: &mut self.runs,
+            is_watched: true,
         }
     }
 }
@@ -106,15 +125,12 @@ impl Track {
 
 /// Opens a thread's files.
 pub fn open(tid: i32, dumpable_window: bool) -> Option<SubjectFiles> {
-    let file = |name: &str, may_change: bool| {
-        let mut path = ArrayString::<64>::new();
-        write!(path, "/proc/self/task/{tid}/{name}\0").ok()?;
-        dumpable::open(CStr::from_bytes_with_nul(path.as_bytes()).ok()?, may_change).ok()
-    };
+    let file = |name: &str, may_change: bool| open_of_thread(tid, name, |path| dumpable::open(path, may_change)).ok();
     Some(SubjectFiles {
         stat: file("stat", false)?,
         status: file("status", false)?,
         system_call: file("syscall", dumpable_window),
+        schedule: file("schedstat", false),
     })
 }
 

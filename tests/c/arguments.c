@@ -91,8 +91,25 @@ static void ranges(void) {
   RANGE(sample_capacity, 16, 65536, 1, 15, 65537, UINT32_MAX);
   RANGE(report_formats, 1, 3, 4, 5, UINT32_MAX);
   RANGE(max_reports, 1, 100000, 100001, UINT32_MAX);
+  RANGE(max_report_bytes, 65536, UINT64_MAX, 1, 65535);
   RANGE(signal_number, (uint64_t)SIGRTMIN, (uint64_t)SIGRTMAX, 1, SIGSEGV, (uint64_t)SIGRTMIN - 1,
         (uint64_t)SIGRTMAX + 1, INT_MAX, (uint64_t)-1);
+}
+
+/* These have no wrong values. */
+static void whole_ranges(void) {
+  const uint32_t values[] = {1, 59, 60, 61, 172799, 172800, 0x7fffffff, UINT32_MAX - 1, UINT32_MAX};
+  for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    bc_config config = config_of(0);
+    config.monitor_duration_s = config.report_max_age_s = config.merge_window_s = values[i];
+    config.max_report_bytes = 65536ull + values[i];
+    config.concern_modules = i % 2 == 0 ? "" : " liba.so, libb.so ,,";
+    config.ignore_modules = i % 3 == 0 ? ",,, " : "libc.so";
+    CHECK_OK(bc_install(&config));
+    CHECK_OK(bc_start());
+    CHECK(bc_is_running(), "ended at once, after %u s", values[i]);
+    CHECK_OK(bc_uninstall());
+  }
 }
 
 /* Enumerations hold any 32 bits when C callers fill them. */
@@ -223,5 +240,5 @@ static void loops_full(void) {
   CHECK_OK(bc_uninstall());
 }
 
-CASES({"before_install", before_install}, {"nulls", nulls}, {"ranges", ranges}, {"nonsense", nonsense},
+CASES({"before_install", before_install}, {"nulls", nulls}, {"ranges", ranges}, {"whole_ranges", whole_ranges}, {"nonsense", nonsense},
       {"sizes", sizes}, {"misuse", misuse}, {"loops_full", loops_full})

@@ -1,11 +1,13 @@
 /* What is counted of every dispatch. */
 #include <android/looper.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -199,8 +201,13 @@ static void polls(void) {
 /* What a pause or a stop has cut counts without its duration. */
 static void cut(void) {
   bc_loop *loop = start_watching(1000);
+  /* One that is whole, before. */
+  bc_dispatch_begin(loop, NULL, 0);
+  spin_ms(1);
+  bc_dispatch_end(loop);
   bc_dispatch_begin(loop, NULL, 0);
   CHECK_OK(bc_pause());
+  CHECK(in_histogram(&(bc_loop_stats[]){take(loop)}[0]) == 1, "one whole dispatch");
   spin_ms(20);
   CHECK_OK(bc_resume());
   bc_dispatch_end(loop);
@@ -227,6 +234,48 @@ static void cut(void) {
   bc_dispatch_end(loop);
   stats = get(loop);
   CHECK(stats.dispatches == 1 && in_histogram(&stats) == 1 && stats.max_ns >= MS, "%d ns", (int)stats.max_ns);
+  CHECK_OK(bc_uninstall());
+}
+
+/* The process is stopped by a child of its own, for so long. */
+static void stop_for(unsigned ms) {
+  pid_t child = fork();
+  CHECK(child >= 0, "fork");
+  if (child == 0) {
+    pid_t parent = getppid();
+    kill(parent, SIGSTOP);
+    usleep(ms * 1000);
+    kill(parent, SIGCONT);
+    _exit(0);
+  }
+  CHECK(waitpid(child, NULL, 0) == child, "waitpid");
+}
+
+/* So has a stop of the process, whether the dispatch goes on afterwards or not. */
+static void stopped(void) {
+  bc_loop *loop = start_watching(1000);
+  for (int goes_on = 0; goes_on < 2; goes_on++) {
+    for (int i = 0; i < 4; i++) {
+      bc_dispatch_begin(loop, NULL, 0);
+      spin_ms(1);
+      bc_dispatch_end(loop);
+    }
+    bc_dispatch_begin(loop, NULL, 0);
+    bc_dispatch_begin(loop, NULL, 0);
+    stop_for(900);
+    if (goes_on) {
+      spin_ms(200);
+    }
+    bc_dispatch_end(loop);
+    bc_dispatch_end(loop);
+    WAIT_FOR(get(loop).frozen_count == 0, 5000);
+    bc_loop_stats stats = take(loop);
+    CHECK(stats.dispatches == 6 && in_histogram(&stats) == 4 && stats.slow_count == 0,
+          "%d dispatches, %d in the histogram, %d slow", (int)stats.dispatches, (int)in_histogram(&stats),
+          (int)stats.slow_count);
+    CHECK(stats.max_ns >= MS && stats.max_ns < 200 * MS && stats.busy_ns < 200 * MS, "%d us, %d us busy",
+          (int)(stats.max_ns / 1000), (int)(stats.busy_ns / 1000));
+  }
   CHECK_OK(bc_uninstall());
 }
 
@@ -280,6 +329,47 @@ static void taken(void) {
   CHECK(get(loop).dispatches == 0 && get(loop).blocks == 0, "not new");
   CHECK_OK(bc_uninstall());
   CHECK_STATUS(bc_loop_stats_get(loop, &second), BC_ERROR_INVALID_STATE);
+}
+
+static atomic_int told_full;
+
+static void count_full(bc_log_level level, const char *message, void *user_data) {
+  (void)user_data;
+  if (strstr(message, "queue is never empty")) {
+    CHECK(level == BC_LOG_WARN && strstr(message, "\"full\""), "level %d: %s", (int)level, message);
+    printf("%s\n", message);
+    atomic_fetch_add(&told_full, 1);
+  }
+}
+
+static void dispatch_for(bc_loop *loop, unsigned ms, unsigned rest_ms) {
+  uint64_t end = now_ns() + ms * MS;
+  while (now_ns() < end) {
+    bc_dispatch_begin(loop, NULL, 0);
+    spin_ms(10);
+    bc_dispatch_end(loop);
+    if (rest_ms > 0) {
+      sleep_ms(rest_ms);
+    }
+  }
+}
+
+/* A loop that always has something to do is told of once, though no dispatch is long; one that rests is not. */
+static void never_empty(void) {
+  CHECK_OK(bc_set_log_handler(count_full, NULL));
+  bc_config config = config_of(1000);
+  install_and_start(&config);
+  bc_loop *loop = watched("full");
+  dispatch_for(loop, 7000, 10);
+  CHECK(atomic_load(&told_full) == 0, "told of a loop that rests half of the time");
+  uint64_t end = now_ns() + 30000 * MS;
+  while (atomic_load(&told_full) == 0 && now_ns() < end) {
+    dispatch_for(loop, 500, 0);
+  }
+  CHECK(atomic_load(&told_full) == 1, "not told after 30 s");
+  dispatch_for(loop, 7000, 0);
+  CHECK(atomic_load(&told_full) == 1, "told %d times", atomic_load(&told_full));
+  CHECK_OK(bc_uninstall());
 }
 
 #define RACED 1000000
@@ -375,5 +465,5 @@ static void sizes(void) {
   CHECK_STATUS(bc_loop_stats_get(loop, &larger.stats), BC_ERROR_INVALID_STATE);
 }
 
-CASES({"known_durations", known_durations}, {"nested", nested}, {"polls", polls}, {"cut", cut}, {"beats", beats},
-      {"taken", taken}, {"raced", raced}, {"sizes", sizes})
+CASES({"known_durations", known_durations}, {"nested", nested}, {"polls", polls}, {"cut", cut}, {"stopped", stopped}, {"beats", beats},
+      {"taken", taken}, {"never_empty", never_empty}, {"raced", raced}, {"sizes", sizes})

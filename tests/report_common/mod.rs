@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_frame, bc_health, bc_sample, bc_sample_method};
-use blockcanary::report::block::{Block, Context, Repeats};
+use blockcanary::report::block::{Block, Context, Reasons, Repeats};
 use blockcanary::report::module_list::ModuleList;
 use blockcanary::report::names::{Format, Name};
 use blockcanary::report::sink::{Memory, Sink};
@@ -99,6 +99,7 @@ pub fn block<'a>(evidence: &'a Evidence) -> Block<'a> {
         progress: None,
         samples: evidence.view(),
         cpu: &[],
+        reasons: Reasons::default(),
     }
 }
 

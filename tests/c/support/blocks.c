@@ -36,11 +36,12 @@ void blocks_listener(const bc_block *block, void *user_data) {
   struct told *entry = &told[n];
   *entry = (struct told){.id = block->id, .tag = block->tag, .wall_ns = block->wall_ns, .cpu_ns = block->cpu_ns,
                          .start_ns = block->start_ns, .threshold_ns = block->threshold_ns,
-                         .start_unix_ms = block->start_unix_ms, .state = block->state, .tid = block->tid,
+                         .start_unix_ms = block->start_unix_ms, .state = block->state, .cause = block->cause, .repeats = block->repeats, .tid = block->tid,
                          .samples = (unsigned)block->sample_count};
   copy(entry->loop_name, sizeof entry->loop_name, block->loop_name);
   copy(entry->what, sizeof entry->what, block->what);
   copy(entry->path, sizeof entry->path, block->report_path);
+  copy(entry->detail, sizeof entry->detail, block->cause_detail);
   const char *at = (const char *)block->samples;
   for (size_t i = 0; i < block->sample_count; i++, at += block->sample_size) {
     const bc_sample *sample = (const bc_sample *)(const void *)at;

@@ -11,6 +11,8 @@ struct told {
   uint64_t id, tag, wall_ns, cpu_ns, start_ns, threshold_ns;
   int64_t start_unix_ms;
   bc_block_state state;
+  bc_cause cause;
+  uint32_t repeats;
   int32_t tid;
   unsigned samples;
   /* Samples with frames: on a busy machine a thread may not answer in time. */
@@ -20,6 +22,7 @@ struct told {
   char loop_name[64];
   char what[160];
   char path[512];
+  char detail[400];
 };
 
 /* Asked about every block that is delivered, in any state, while its memory is valid; NULL: nobody. Runs on the
