@@ -85,18 +85,14 @@ mod tests {
 
     #[test]
     fn a_piece_that_ends_in_nothing_is_not_read() {
-        // SAFETY: a fresh mapping of two pages, whose second is given back at once.
+        // Behind the end of its file a page cannot be read by anybody.
+        // SAFETY: a fresh mapping of two pages of a file of one.
         let page = unsafe {
-            let page = libc::mmap(
-                core::ptr::null_mut(),
-                8192,
-                libc::PROT_READ,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
+            let file = libc::syscall(libc::SYS_memfd_create, c"one page".as_ptr(), 0_usize) as i32;
+            assert_eq!(libc::ftruncate(file, 4096), 0);
+            let page = libc::mmap(core::ptr::null_mut(), 8192, libc::PROT_READ, libc::MAP_SHARED, file, 0);
             assert_ne!(page, libc::MAP_FAILED);
-            assert_eq!(libc::mprotect(page.byte_add(4096), 4096, libc::PROT_NONE), 0);
+            libc::close(file);
             page
         };
         let memory = OwnMemory::new();

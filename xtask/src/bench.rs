@@ -6,7 +6,7 @@ use crate::{cmake, tools};
 /// The command.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     crate::nothing_left(args)?;
-    tools::ensure_packages()?;
+    tools::ensure_packages(&[tools::PACKAGES])?;
     let build = cmake::build(&["marks"])?;
     run(&mut command(build.join("benches/marks")))
 }

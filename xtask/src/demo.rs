@@ -6,7 +6,7 @@ use crate::{cmake, tools};
 /// The command.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     crate::nothing_left(args)?;
-    tools::ensure_packages()?;
+    tools::ensure_packages(&[tools::PACKAGES])?;
     println!("building the library and the example engine");
     let build = cmake::build(&["looper_engine"])?;
 

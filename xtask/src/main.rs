@@ -1,10 +1,13 @@
 //! Every chore of the project as a command: `cargo xtask <command>`.
 
+mod aarch64;
 mod bench;
+mod bionic;
 mod cmake;
 mod contract;
 mod demo;
 mod documents;
+mod elsewhere;
 mod header;
 mod run;
 mod test;
@@ -16,7 +19,10 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   demo      build and run the example engine, show what is reported of it
-  test      all tests: format, lints, header, Rust, C
+  test      all tests: format, lints, header, Rust, C, aarch64; without the last: --no-aarch64; with those of
+            `bionic`: --bionic ROOTFS
+  aarch64   the tests for 64-bit ARM alone, under qemu
+  bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   bench     what a mark and a watched looper round cost
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";
 
@@ -25,6 +31,8 @@ fn main() -> ExitCode {
     let outcome = match args.subcommand() {
         Ok(Some(command)) => match command.as_str() {
             "demo" => demo::main(args),
+            "aarch64" => aarch64::main(args),
+            "bionic" => bionic::main(args),
             "test" => test::main(args),
             "bench" => bench::main(args),
             "header" => header::main(args),

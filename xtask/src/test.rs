@@ -1,12 +1,14 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{cmake, contract, documents, header, tools};
+use crate::{aarch64, bionic, cmake, contract, documents, header, tools};
 
 /// The command.
-pub fn main(args: pico_args::Arguments) -> Outcome {
+pub fn main(mut args: pico_args::Arguments) -> Outcome {
+    let without_aarch64 = args.contains("--no-aarch64");
+    let rootfs: Option<String> = args.opt_value_from_str("--bionic").map_err(|error| error.to_string())?;
     crate::nothing_left(args)?;
-    tools::ensure_packages()?;
+    tools::ensure_packages(&[tools::PACKAGES])?;
     tools::ensure_components()?;
 
     step("format");
@@ -22,7 +24,16 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     step("C programs");
     let build = cmake::build(&[])?;
     step("C tests");
-    run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))
+    run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))?;
+    if !without_aarch64 {
+        step("aarch64 under qemu");
+        aarch64::check()?;
+    }
+    if let Some(rootfs) = rootfs {
+        step("Android's C library");
+        bionic::check(&rootfs)?;
+    }
+    Ok(())
 }
 
 fn step(name: &str) {

@@ -4,13 +4,16 @@ use crate::run::{Outcome, cargo, command, run, run_quietly};
 use std::path::Path;
 
 /// A program on PATH or a file that is there once a package is installed.
-enum Sign {
+pub enum Sign {
     Program(&'static str),
     File(&'static str),
 }
 
-/// Every package of the distribution that building and testing takes, and how to see that it is there.
-const PACKAGES: [(&str, Sign); 9] = [
+/// A package of the distribution, and how to see that it is there.
+type Package = (&'static str, Sign);
+
+/// All that building and testing on this machine takes.
+pub const PACKAGES: &[Package] = &[
     ("cmake", Sign::Program("cmake")),
     ("make", Sign::Program("make")),
     ("gcc", Sign::Program("gcc")),
@@ -22,9 +25,27 @@ const PACKAGES: [(&str, Sign); 9] = [
     ("strace", Sign::Program("strace")),
 ];
 
-/// Makes sure that all packages are there; else says in one line which are not.
-pub fn ensure_packages() -> Outcome {
-    let missing = missing();
+/// A compiler that can make its standard library for a processor or system that it comes without.
+pub const RUST_SOURCE: &[Package] = &[
+    ("rustc-web", Sign::File("/usr/bin/rustc")),
+    ("cargo-web", Sign::File("/usr/bin/cargo")),
+    ("rust-web-src", Sign::File("/usr/lib/rustlib/src/rust/library/core/Cargo.toml")),
+];
+
+/// What tests for 64-bit ARM take.
+pub const AARCH64: &[Package] = &[
+    ("qemu-user", Sign::Program("qemu-aarch64")),
+    ("gcc-aarch64-linux-gnu", Sign::Program("aarch64-linux-gnu-gcc")),
+    ("libc6-dev-arm64-cross", Sign::File("/usr/aarch64-linux-gnu/include/stdio.h")),
+];
+
+/// What tests on Android's C library take.
+pub const BIONIC: &[Package] =
+    &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("util-linux", Sign::Program("unshare"))];
+
+/// Makes sure that packages are there; else says in one line which are not.
+pub fn ensure_packages(packages: &[&'static [Package]]) -> Outcome {
+    let missing = missing(packages);
     if missing.is_empty() {
         return Ok(());
     }
@@ -66,12 +87,12 @@ pub fn ensure_components() -> Outcome {
     Ok(())
 }
 
-fn missing() -> Vec<&'static str> {
+fn missing(packages: &[&'static [Package]]) -> Vec<&'static str> {
     let there = |sign: &Sign| match sign {
         Sign::Program(name) => on_path(name),
         Sign::File(path) => Path::new(path).exists(),
     };
-    PACKAGES.iter().filter(|(_, sign)| !there(sign)).map(|(name, _)| *name).collect()
+    packages.iter().copied().flatten().filter(|(_, sign)| !there(sign)).map(|(name, _)| *name).collect()
 }
 
 fn on_path(program: &str) -> bool {
