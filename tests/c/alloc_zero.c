@@ -98,6 +98,9 @@ static void life(void) {
   CHECK(files_in(directory, ".log") == 5 && files_in(directory, ".json") == 5, "%d .log, %d .json",
         files_in(directory, ".log"), files_in(directory, ".json"));
   CHECK_OK(bc_uninstall());
+  printf("%d calls of the allocator from bc_start on: 18 blocks, %llu samples, %llu report files\n",
+         (int)malloc_counter_show(), (unsigned long long)health.samples_taken,
+         (unsigned long long)health.reports_written);
   CHECK(malloc_counter_show() == 0, "%d calls of the allocator", (int)malloc_counter_show());
 }
 
