@@ -5,7 +5,6 @@ use super::errno::Errno;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Names a thread while it lives: its thread pointer, which lies in the memory that the C library keeps for it behind its
 /// stack. A register read, where `pthread_self` is a call that each mark would have to pay for.
@@ -139,6 +138,7 @@ fn thread_locals() -> usize {
         0
     }
     // Once, so that a child of fork, in which the loader's lock may be held for ever, does without it.
+    use core::sync::atomic::{AtomicUsize, Ordering};
     static KNOWN: AtomicUsize = AtomicUsize::new(usize::MAX);
     let known = KNOWN.load(Ordering::Relaxed);
     if known != usize::MAX {
