@@ -130,6 +130,7 @@ pub fn adopt() {
     let pid = thread::pid();
     let before = PROCESS.swap(pid, AcqRel);
     if before != 0 && before != pid {
+        fork::note_child();
         forget_parents();
     }
 }

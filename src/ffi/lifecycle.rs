@@ -23,6 +23,7 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
     // SAFETY: the caller filled the structure by the contract.
     match unsafe { config::read(config) } {
         Ok(settings) => {
+            life::adopt();
             alooper::look_up();
             let result = life::install(&settings);
             if let Err(Refusal::Failed(Failure::Directory(error))) = result {

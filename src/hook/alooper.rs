@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{ALooper, bc_looper_callback};
+use crate::sys::fork;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
@@ -37,7 +38,8 @@ pub enum Poll {
 /// Looks for the functions, once. Takes the loader's lock and may allocate, so it is done at install, or by the first call
 /// before that.
 pub fn look_up() {
-    if LOOKED_UP.load(Acquire) {
+    // A child of fork makes do with what its parent has found: it may have been forked in the middle of this.
+    if LOOKED_UP.load(Acquire) || fork::is_child() {
         return;
     }
     for (place, name) in [

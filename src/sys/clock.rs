@@ -1,7 +1,9 @@
 //! Clocks. Durations come from CLOCK_MONOTONIC alone: it stops in suspend and nobody can set it.
 #![allow(unsafe_code)]
 
+use super::fork;
 use super::vdso;
+use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use libc::{clockid_t, timespec};
 
 /// A moment, in nanoseconds of CLOCK_MONOTONIC. 0 is no moment.
@@ -60,13 +62,21 @@ pub fn unix_ms() -> i64 {
 }
 
 /// Seconds by which local time is ahead of UTC now. Allocates on the first call of a process.
+///
+/// In a child of fork the C library's lock for it may be held for ever: what was known before is answered there.
 pub fn utc_offset_s() -> i32 {
+    static KNOWN: AtomicI32 = AtomicI32::new(0);
+    if fork::is_child() {
+        return KNOWN.load(Relaxed);
+    }
     let seconds = (unix_ms() / 1000) as libc::time_t;
     // SAFETY: a tm is plain numbers and a pointer that may be null.
     let mut fields: libc::tm = unsafe { core::mem::zeroed() };
     // SAFETY: both point to live values.
     let result = unsafe { libc::localtime_r(&seconds, &mut fields) };
-    if result.is_null() { 0 } else { fields.tm_gmtoff as i32 }
+    let offset = if result.is_null() { 0 } else { fields.tm_gmtoff as i32 };
+    KNOWN.store(offset, Relaxed);
+    offset
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::thread;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering::*};
 
 // Twice the largest page there is, so that one whole page lies inside wherever the loader puts it: loaders of old
 // systems do not honour an alignment above 4 KiB. It costs address space, not memory.
@@ -35,6 +35,19 @@ pub fn claim() {
     }
     INSTALLER.store(thread::pid(), Relaxed);
     WORD.store(word, Release);
+}
+
+/// This process is a child of one that used the library.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// It has been found out that it is.
+pub fn note_child() {
+    IS_CHILD.store(true, Relaxed);
+}
+
+/// Is it known to be one? Locks of the C library may be held for ever in such a process.
+pub fn is_child() -> bool {
+    IS_CHILD.load(Relaxed)
 }
 
 /// Nobody is.

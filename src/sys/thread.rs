@@ -141,8 +141,8 @@ fn thread_locals() -> usize {
     use core::sync::atomic::{AtomicUsize, Ordering};
     static KNOWN: AtomicUsize = AtomicUsize::new(usize::MAX);
     let known = KNOWN.load(Ordering::Relaxed);
-    if known != usize::MAX {
-        return known;
+    if known != usize::MAX || super::fork::is_child() {
+        return if known == usize::MAX { 0 } else { known };
     }
     let mut sum = 0usize;
     // SAFETY: the callback is called during this call, with our sum.
