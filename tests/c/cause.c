@@ -41,9 +41,7 @@ static void wait_for_run(unsigned n) {
   }
 }
 
-static int32_t tid_of_self(void) {
-  return (int32_t)syscall(SYS_gettid);
-}
+static int32_t tid_of_self(void) { return (int32_t)syscall(SYS_gettid); }
 
 /* Is this the cause, in these words? */
 typedef bool (*judge)(const struct told *told);
@@ -187,9 +185,7 @@ static void starve_block(unsigned n) {
   }
 }
 
-static bool is_starved(const struct told *told) {
-  return says(told, BC_CAUSE_STARVED, "ready to run, ");
-}
+static bool is_starved(const struct told *told) { return says(told, BC_CAUSE_STARVED, "ready to run, "); }
 
 static void *starved_thread(void *argument) {
   pin();
@@ -301,9 +297,7 @@ static void deadlock_block(unsigned n) {
   pthread_mutex_unlock(&first);
 }
 
-static bool is_deadlock(const struct told *told) {
-  return says(told, BC_CAUSE_LOCK, deadlock_words);
-}
+static bool is_deadlock(const struct told *told) { return says(told, BC_CAUSE_LOCK, deadlock_words); }
 
 static void deadlock(void) {
   atomic_store(&blocked_tid, (int)tid_of_self());
@@ -334,9 +328,7 @@ static void read_block(unsigned n) {
   CHECK(read(ends[0], &byte, 1) == 1, "read");
 }
 
-static bool is_pipe(const struct told *told) {
-  return says(told, BC_CAUSE_IPC, "read(pipe, fd ");
-}
+static bool is_pipe(const struct told *told) { return says(told, BC_CAUSE_IPC, "read(pipe, fd "); }
 
 static void slow_pipe(void) {
   CHECK(pipe(ends) == 0, "pipe");
@@ -351,9 +343,7 @@ static void recv_block(unsigned n) {
   CHECK(recv(ends[0], &byte, 1, 0) == 1, "recv");
 }
 
-static bool is_socket(const struct told *told) {
-  return says(told, BC_CAUSE_IPC, "recvfrom(socket, fd ");
-}
+static bool is_socket(const struct told *told) { return says(told, BC_CAUSE_IPC, "recvfrom(socket, fd "); }
 
 static void socket_wait(void) {
   CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
