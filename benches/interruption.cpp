@@ -1,5 +1,6 @@
 // How long a running thread is away when it is sampled, beside what an empty handler costs it. The thread, 128 frames
 // deep, reads the clock without a pause; a gap between two reads in which its signal stack was written to is a signal.
+// The bar is the goal; the handler in between shows how much of it is spent by what every sample of such a stack needs.
 #include <blockcanary.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -21,12 +22,13 @@
 
 namespace {
 
-constexpr unsigned kDepth = 128, kRounds = 9, kRoundMs = 1000;
+constexpr unsigned kDepth = 128, kRounds = 9, kRoundMs = 1000, kSignals = 100;
 constexpr double kBar = 1.05;
 constexpr std::size_t kStack = 64 * 1024;
 constexpr unsigned char kUntouched = 0x5a;
 
 char *signal_stack;
+const char *stack_high;
 std::vector<double> gaps;
 
 void must(bool good, const char *what) {
@@ -48,9 +50,9 @@ bool was_written() {
 }
 
 void watch_gaps() {
-  std::uint64_t until = bench::now_ns() + kRoundMs * 1000000ull;
+  std::uint64_t begin = bench::now_ns(), until = begin + kRoundMs * 1000000ull, patience = begin + 30 * kRoundMs * 1000000ull;
   std::memset(signal_stack, kUntouched, kStack);
-  for (std::uint64_t last = bench::now_ns(); last < until;) {
+  for (std::uint64_t last = bench::now_ns(); last < until || (gaps.size() < kSignals && last < patience);) {
     std::uint64_t now = bench::now_ns();
     if (now - last > 500 && was_written()) {
       gaps.push_back(static_cast<double>(now - last));
@@ -102,11 +104,37 @@ __attribute__((noinline)) unsigned deep(unsigned depth) {
 double median_gap() {
   gaps.clear();
   must(deep(kDepth) == kDepth, "depth");
-  must(gaps.size() >= 100, "too few signals");
+  must(gaps.size() >= kSignals, "too few signals");
   return bench::median(gaps);
 }
 
 void empty(int, siginfo_t *, void *) {}
+
+constexpr std::size_t kCopy = 16 * 1024;
+char copy[kCopy];
+volatile std::uintptr_t records[2 * kDepth];
+
+// What a sample of 128 frames cannot do without, and no more: the lowest 16 KiB of the stack, and the frame records above.
+// Nobody reads it on another processor, as the library's monitor reads its answers.
+void barest(int, siginfo_t *, void *context) {
+  const greg_t *registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
+  const char *low = reinterpret_cast<const char *>(registers[REG_RSP]);
+  if (stack_high - low < static_cast<std::ptrdiff_t>(kCopy)) {
+    return;
+  }
+  std::memcpy(copy, low, kCopy);
+  unsigned count = 0;
+  auto above = reinterpret_cast<std::uintptr_t>(low) + kCopy, high = reinterpret_cast<std::uintptr_t>(stack_high);
+  std::uintptr_t last = 0, record = static_cast<std::uintptr_t>(registers[REG_RBP]);
+  while (record > last && record + 16 <= high && count + 2 <= 2 * kDepth) {
+    if (record >= above) {
+      records[count++] = record;
+      records[count++] = reinterpret_cast<const std::uintptr_t *>(record)[1];
+    }
+    last = record;
+    record = *reinterpret_cast<const std::uintptr_t *>(record);
+  }
+}
 
 std::atomic<bool> stop{false};
 bool pinned;
@@ -124,9 +152,9 @@ void *send(void *) {
   return nullptr;
 }
 
-double with_empty_handler() {
+double with_handler(void (*handler)(int, siginfo_t *, void *)) {
   struct sigaction action = {};
-  action.sa_sigaction = empty;
+  action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   must(sigaction(SIGUSR1, &action, nullptr) == 0, "sigaction");
   stop = false;
@@ -147,30 +175,36 @@ double with_samples(bc_loop *loop) {
 }
 
 bool measure(bc_loop *loop, const char *name, bool is_judged) {
-  std::vector<double> ratios, bare, sampled;
+  constexpr std::size_t kKinds = 3;
+  std::vector<double> gap[kKinds], ratio[kKinds];
   for (unsigned round = 0; round < kRounds; round++) {
-    bool first = round % 2 == 0;
-    double one = first ? with_empty_handler() : with_samples(loop);
-    double other = first ? with_samples(loop) : with_empty_handler();
-    bare.push_back(first ? one : other);
-    sampled.push_back(first ? other : one);
-    ratios.push_back(sampled.back() / bare.back());
+    for (std::size_t i = 0; i < kKinds; i++) {
+      std::size_t kind = (round + i) % kKinds;
+      gap[kind].push_back(kind == 0 ? with_handler(empty) : kind == 1 ? with_handler(barest) : with_samples(loop));
+    }
+    for (std::size_t kind = 0; kind < kKinds; kind++) {
+      ratio[kind].push_back(gap[kind].back() / gap[0].back());
+    }
   }
-  double ratio = bench::median(ratios);
   std::printf("%s\n", name);
-  std::printf("  %-56s %10.1f %7.3f\n", "away for an empty handler", bench::median(bare), 1.0);
-  std::printf("  %-56s %10.1f %7.3f", "away for a sample", bench::median(sampled), ratio);
-  if (!is_judged) {
+  const char *names[kKinds] = {"away for an empty handler", "away for a handler that copies 16 KiB and follows frames",
+                               "away for a sample"};
+  for (std::size_t kind = 0; kind < kKinds; kind++) {
+    std::printf("  %-56s %10.1f %7.3f", names[kind], bench::median(gap[kind]), bench::median(ratio[kind]));
+    bool missed = bench::median(ratio[kind]) > kBar;
+    if (kind == kKinds - 1 && is_judged) {
+      std::printf("  %.2f%s", kBar, missed ? "  MISSED" : "");
+    }
     std::printf("\n");
-    return true;
   }
-  std::printf("  %.2f%s\n", kBar, ratio <= kBar ? "" : "  MISSED");
-  return ratio <= kBar;
+  return !is_judged || bench::median(ratio[kKinds - 1]) <= kBar;
 }
 
 }  // namespace
 
 int main() {
+  char here = 0;
+  stack_high = &here;
   signal_stack = static_cast<char *>(
       mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
   must(signal_stack != MAP_FAILED, "mmap");

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::log_info;
 use crate::report::filter::FILTER;
 use crate::report::listeners;
-use crate::sample::{handler, request};
+use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
 use crate::sys::vdso;
@@ -304,7 +304,7 @@ pub fn uninstall() -> Result<(), Refusal> {
     log::silence(true);
     let is_quiet = until(&mut || {
         let callbacks = listeners::is_running() || FILTER.is_running() || log::is_running();
-        USERS.load(Acquire) == 0 && !callbacks && handler::INSIDE.load(SeqCst) == 0
+        USERS.load(Acquire) == 0 && !callbacks && desk::DESK.inside.load(SeqCst) == 0
     });
     if !is_quiet {
         log::silence(false);

@@ -12,6 +12,7 @@ pub const RECORDS: usize = 1024;
 
 /// A frame record: where it lies, and the return address in it.
 #[derive(Clone, Copy, Default)]
+#[repr(C, align(16))]
 pub struct Record {
     /// Address of the record.
     pub at: u64,
@@ -19,26 +20,38 @@ pub struct Record {
     pub return_address: u64,
 }
 
-/// Filled by the signal handler, in place: it is too large for an alternate stack.
-pub struct Answer {
+/// Registers and counts of an answer; whole lines of the cache, so that the copy behind it begins at one.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Head {
     /// Names the loop's stretch when the handler ran, which this is a sample of.
     pub stretch: usize,
     /// When the handler ran, ns.
     pub at: u64,
-    /// Registers by DWARF number, as far as the processor has them.
-    pub registers: [u64; COUNT],
-    /// How many there are.
-    pub register_count: usize,
     /// The interrupted instruction.
     pub pc: u64,
     /// The stack pointer.
     pub sp: u64,
     /// Bytes of `copy` that are valid; its first byte lay at `sp`.
     pub copied: usize,
-    /// The lowest end of the stack.
-    pub copy: [u8; COPY],
     /// Valid places of `records`.
     pub record_count: usize,
+    /// How many registers there are.
+    pub register_count: usize,
+    /// Registers by DWARF number, as far as the processor has them.
+    pub registers: [u64; COUNT],
+}
+
+/// Filled by the signal handler, in place: it is too large for an alternate stack.
+///
+/// The handler writes it past the caches (`sys/copy.rs`): the monitor has read the last answer on another processor, and
+/// getting 16 KiB of lines back from there took longer than all else that the handler does.
+#[repr(C)]
+pub struct Answer {
+    /// What the rest means.
+    pub head: Head,
+    /// The lowest end of the stack.
+    pub copy: [u8; COPY],
     /// Frame records above the copy, innermost first.
     pub records: [Record; RECORDS],
 }
@@ -51,8 +64,8 @@ unsafe impl Zeroed for Answer {}
 impl Answer {
     /// The registers, all known.
     pub fn registers(&self) -> Registers {
-        let mut registers = Registers::new(self.pc, self.sp);
-        for (number, value) in self.registers.iter().take(self.register_count).enumerate() {
+        let mut registers = Registers::new(self.head.pc, self.head.sp);
+        for (number, value) in self.head.registers.iter().take(self.head.register_count).enumerate() {
             registers.set(number as u16, *value);
         }
         registers
@@ -60,11 +73,11 @@ impl Answer {
 
     /// The copied piece of stack.
     pub fn stack(&self) -> &[u8] {
-        self.copy.get(..self.copied).unwrap_or(&[])
+        self.copy.get(..self.head.copied).unwrap_or(&[])
     }
 
     /// The frame records above it.
     pub fn records(&self) -> &[Record] {
-        self.records.get(..self.record_count).unwrap_or(&[])
+        self.records.get(..self.head.record_count).unwrap_or(&[])
     }
 }

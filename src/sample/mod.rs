@@ -9,6 +9,7 @@ pub mod cause;
 pub mod census;
 pub mod chain;
 pub mod cpu;
+pub mod desk;
 pub mod doing;
 pub mod evidence;
 pub mod handler;

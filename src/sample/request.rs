@@ -2,9 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::answer::Answer;
-use super::handler::{
-    ANSWER, ARMED, DONE, IDLE, INSIDE, OUTSTANDING, PREVIOUS, PROCESS, REQUEST, STATE, TARGET, WRITING, on_signal,
-};
+use super::desk::{ARMED, DESK, DONE, IDLE, PREVIOUS, STATE, WRITING};
+use super::handler::on_signal;
 use crate::sys::clock::Ticks;
 use crate::sys::cpu_timer::CpuTimer;
 use crate::sys::lock::Lock;
@@ -72,14 +71,14 @@ impl Requests {
 
     /// Takes the signal; `false` if there is none to take.
     pub fn take_signal(&mut self, wanted: i32, avoid: u64) -> bool {
-        PROCESS.store(thread::pid(), Relaxed);
+        DESK.process.store(thread::pid(), Relaxed);
         self.taken = signal::take(wanted, avoid, on_signal);
         *TAKEN.lock() = self.taken;
         if let Some(taken) = &self.taken {
             let (place, long_form) = taken.previous_handler().unwrap_or((0, false));
             PREVIOUS.long_form.store(long_form, Relaxed);
             PREVIOUS.place.store(place, Release);
-            ANSWER.store(self.answer, Release);
+            DESK.answer.store(self.answer, Release);
         }
         self.taken.is_some()
     }
@@ -104,20 +103,20 @@ impl Requests {
         if !taken.is_ours() {
             return Err(Silence::TakenOver);
         }
-        match REQUEST.load(Acquire) & STATE {
+        match DESK.request.load(Acquire) & STATE {
             IDLE => {}
             // The answer to a request that was given up on: nobody wants it any more.
-            DONE => REQUEST.store(IDLE, Relaxed),
+            DONE => DESK.request.store(IDLE, Relaxed),
             _ => return Err(Silence::Busy),
         }
-        TARGET.tid.store(ask.tid, Relaxed);
-        TARGET.handle.store(ask.handle, Relaxed);
-        TARGET.stretch.store(core::ptr::from_ref(ask.stretch).cast_mut(), Relaxed);
-        TARGET.stack_low.store(ask.stack_low, Relaxed);
-        TARGET.stack_high.store(ask.stack_high, Relaxed);
+        DESK.tid.store(ask.tid, Relaxed);
+        DESK.handle.store(ask.handle, Relaxed);
+        DESK.stretch.store(core::ptr::from_ref(ask.stretch).cast_mut(), Relaxed);
+        DESK.stack_low.store(ask.stack_low, Relaxed);
+        DESK.stack_high.store(ask.stack_high, Relaxed);
         self.ticket = self.ticket.wrapping_add(1);
         let armed = self.ticket << 2 | ARMED;
-        REQUEST.store(armed, SeqCst);
+        DESK.request.store(armed, SeqCst);
         // Deleted when this returns, whatever has come of it.
         let mut timer = None;
         let is_sent = match way {
@@ -128,13 +127,13 @@ impl Requests {
             Way::Sent => send(taken, ask.tid, may_send),
         };
         if let Err(silence) = is_sent {
-            REQUEST.store(IDLE, SeqCst);
+            DESK.request.store(IDLE, SeqCst);
             return Err(silence);
         }
         let begin = Ticks::now();
         loop {
-            if REQUEST.load(Acquire) == armed & !STATE | DONE {
-                REQUEST.store(IDLE, Relaxed);
+            if DESK.request.load(Acquire) == armed & !STATE | DONE {
+                DESK.request.store(IDLE, Relaxed);
                 return Ok(self.answer);
             }
             let waited_ns = Ticks::now().since(begin);
@@ -145,12 +144,12 @@ impl Requests {
             thread::sleep(if waited_ns < QUICK_NS { QUICK_LOOK_NS } else { LOOK_NS });
         }
         drop(timer);
-        if REQUEST.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {
+        if DESK.request.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {
             return Err(Silence::Unanswered);
         }
         // The handler runs already: it needs microseconds once it has a processor.
-        if self.wait_until(10 * patience_ns, || REQUEST.load(Acquire) & STATE != WRITING) {
-            REQUEST.store(IDLE, Relaxed);
+        if self.wait_until(10 * patience_ns, || DESK.request.load(Acquire) & STATE != WRITING) {
+            DESK.request.store(IDLE, Relaxed);
             return Ok(self.answer);
         }
         Err(Silence::Unanswered)
@@ -163,12 +162,12 @@ impl Requests {
             *TAKEN.lock() = None;
         }
         let quiet = self.wait_until(patience_ns, || {
-            let state = REQUEST.load(SeqCst) & STATE;
-            INSIDE.load(SeqCst) == 0 && state != WRITING
+            let state = DESK.request.load(SeqCst) & STATE;
+            DESK.inside.load(SeqCst) == 0 && state != WRITING
         });
         if quiet {
-            REQUEST.store(IDLE, SeqCst);
-            OUTSTANDING.store(0, Release);
+            DESK.request.store(IDLE, SeqCst);
+            DESK.outstanding.store(0, Release);
         }
         quiet
     }
@@ -186,10 +185,10 @@ impl Requests {
 }
 
 fn send(taken: &Taken, tid: i32, may_send: impl FnOnce() -> bool) -> Result<(), Silence> {
-    OUTSTANDING.fetch_add(1, AcqRel);
+    DESK.outstanding.fetch_add(1, AcqRel);
     let sent = if may_send() { taken.send(tid).map_err(|_| Silence::NotSent) } else { Err(Silence::Moved) };
     if sent.is_err() {
-        let _ = OUTSTANDING.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
+        let _ = DESK.outstanding.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1));
     }
     sent
 }
@@ -204,7 +203,7 @@ pub fn reset_after_fork() {
     if let Some(taken) = taken.filter(|_| !is_torn) {
         taken.give_back();
     }
-    REQUEST.store(IDLE, SeqCst);
-    INSIDE.store(0, SeqCst);
-    OUTSTANDING.store(0, SeqCst);
+    DESK.request.store(IDLE, SeqCst);
+    DESK.inside.store(0, SeqCst);
+    DESK.outstanding.store(0, SeqCst);
 }

@@ -375,10 +375,10 @@ impl Sampler {
             }
         };
         SIGNALS_SENT.add_one();
-        if answer.stretch != subject.stretch {
+        if answer.head.stretch != subject.stretch {
             return true;
         }
-        sample.at = Ticks(answer.at);
+        sample.at = Ticks(answer.head.at);
         let registers = answer.registers();
         let Tools { walker, memory } = &mut *self.tools;
         memory.forget();

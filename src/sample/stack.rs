@@ -16,7 +16,7 @@ pub struct AnsweredStack<'a, M> {
 
 impl<M: Memory> Memory for AnsweredStack<'_, M> {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
-        let copied = Copied { base: self.answer.sp, bytes: self.answer.stack(), rest: Above(self) };
+        let copied = Copied { base: self.answer.head.sp, bytes: self.answer.stack(), rest: Above(self) };
         copied.read(address, out)
     }
 }
@@ -27,7 +27,7 @@ struct Above<'s, 'a, M>(&'s AnsweredStack<'a, M>);
 impl<M: Memory> Memory for Above<'_, '_, M> {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
         const WORD: u64 = size_of::<usize>() as u64;
-        if !(self.0.answer.sp..self.0.high).contains(&address) {
+        if !(self.0.answer.head.sp..self.0.high).contains(&address) {
             return self.0.rest.read(address, out);
         }
         let records = self.0.answer.records();
@@ -52,7 +52,7 @@ impl<M: Memory> Memory for Above<'_, '_, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::answer::{COPY, RECORDS, Record};
+    use crate::sample::answer::{COPY, Head, RECORDS, Record};
     use crate::unwind::registers::COUNT;
 
     struct Nothing;
@@ -64,18 +64,17 @@ mod tests {
 
     #[test]
     fn copy_then_records_then_nothing() {
-        let mut answer = Box::new(Answer {
+        let head = Head {
             stretch: 0,
             at: 0,
-            registers: [0; COUNT],
-            register_count: 0,
             pc: 0,
             sp: 0x1000,
             copied: 0x100,
-            copy: [7; COPY],
             record_count: 2,
-            records: [Record::default(); RECORDS],
-        });
+            register_count: 0,
+            registers: [0; COUNT],
+        };
+        let mut answer = Box::new(Answer { head, copy: [7; COPY], records: [Record::default(); RECORDS] });
         answer.records[0] = Record { at: 0x2000, return_address: 0xaaaa };
         answer.records[1] = Record { at: 0x3000, return_address: 0xbbbb };
         let memory = AnsweredStack { answer: &answer, high: 0x4000, rest: Nothing };
