@@ -12,6 +12,9 @@ use crate::report::filing::Filing;
 use crate::report::filter::Judge;
 use crate::report::merge::Recent;
 use crate::report::module_list::ModuleList;
+use crate::report::recorder::Recorder;
+use crate::report::recorder::layout::Owner;
+use crate::report::recorder::recover::Recovery;
 use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
@@ -27,6 +30,7 @@ use crate::sys::clock::{self, Ticks};
 use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::mapping::Mapping;
+use crate::sys::process;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
 use crate::watch::gaps::Gaps;
@@ -127,6 +131,7 @@ impl Engine {
                     limit_ns: settings.limit_ns,
                     hang_ns: settings.hang_ns,
                     report_ongoing: settings.report_ongoing,
+                    records: settings.report_dir.is_some(),
                     dumpable_window: settings.dumpable_window,
                     while_debugging: settings.while_debugging,
                 },
@@ -150,8 +155,15 @@ impl Engine {
                 memory: ProcFile::open(c"/proc/meminfo").ok(),
                 utc_offset_s: &handles.switches.utc_offset_s,
             };
+            let (space, buffer) = parts.recorder;
+            let (pid, number) = (thread::pid(), first_id());
+            let owner = Owner { pid, started: process::started(pid).unwrap_or(0) };
+            let has_store = store.is_some();
             let filing = Filing {
                 store,
+                recorder: has_store.then(|| Recorder::new(owner, number, settings.max_loops as u32, space)),
+                recovery: has_store
+                    .then(|| Recovery::new(owner, number.wrapping_add(1), Some(settings.report_max_age_s), buffer)),
                 facts,
                 recent: Recent::new(settings.merge_window_ns),
                 evidence: handles.evidence,
@@ -216,8 +228,9 @@ impl Handles {
         self.switches.utc_offset_s.store(clock::utc_offset_s(), Relaxed);
     }
 
-    /// The writer sees to it that nothing is too old.
+    /// The writer looks for what earlier processes were killed in, and sees to it that nothing is too old.
     pub fn tidy(&self) {
+        self.delivery.recovers.store(true, Release);
         self.switches.writer_tidies.store(true, Release);
         self.switches.writer.ring();
     }

@@ -257,6 +257,7 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
     loop {
         let heard = user.delivery.progress.heard();
         let is_written = !user.evidence.lock().has_ended_up_to(order) && !user.delivery.owes.load(Acquire);
+        let is_written = is_written && !user.delivery.recovers.load(Acquire);
         if is_written && !user.delivery.holds_up_to(order) {
             return Ok(());
         }

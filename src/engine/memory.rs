@@ -4,6 +4,7 @@ use super::settings::Settings;
 use crate::abi::{bc_frame, bc_sample};
 use crate::report::delivery::PARCELS;
 use crate::report::parcel::Parcel;
+use crate::report::recorder::space as recorder;
 use crate::report::resolve::{COPIES, Copy};
 use crate::report::store::Space;
 use crate::sample::answer::Answer;
@@ -68,6 +69,8 @@ pub struct Parts {
     pub parcels: [Option<&'static mut Parcel>; PARCELS],
     /// What a store needs.
     pub store: &'static mut Space,
+    /// What a flight recorder needs, and the reading of others.
+    pub recorder: (&'static mut recorder::Space, &'static mut recorder::Buffer),
     /// Copies of the configuration's strings.
     pub words: &'static mut [u8],
 }
@@ -122,6 +125,8 @@ impl Sizes {
             plan.add::<Parcel>(1);
         }
         plan.add::<Space>(1);
+        plan.add::<recorder::Space>(1);
+        plan.add::<recorder::Buffer>(1);
         plan.add::<u8>(self.words);
         plan.add::<u8>(REST);
         plan.bytes()
@@ -178,6 +183,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         *place = Some(parcel(mapping)?);
     }
     let store = mapping.place(Space::new())?;
+    let recorder = (mapping.carve(1)?.first_mut()?, mapping.carve(1)?.first_mut()?);
     let words = mapping.carve(sizes.words)?;
     Some(move |mapping| Parts {
         mapping,
@@ -195,6 +201,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
         copies,
         parcels,
         store,
+        recorder,
         words,
     })
 }

@@ -4,7 +4,6 @@
 //! with the writer, so that reports are written however long a listener takes.
 
 use super::parcel::Parcel;
-use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sys::bell::Bell;
 use crate::sys::counters::LISTENER_OVERRUNS;
 use crate::sys::lock::Lock;
@@ -22,6 +21,8 @@ pub struct Delivery {
     pub progress: Bell,
     /// The writer has put something off that belongs to a block which it has dealt with.
     pub owes: AtomicBool,
+    /// Recorders of dead processes are to be looked for, or there may be more in them.
+    pub recovers: AtomicBool,
     /// Ended blocks wait for the listeners in the evidence, because the queue was full: the writer is to be woken when there
     /// is room. Set before the look for room, which takes the lock, and read after the lock that makes room: one of the two
     /// sees the other.
@@ -31,19 +32,20 @@ pub struct Delivery {
 struct Inner {
     free: [Option<&'static mut Parcel>; PARCELS],
     queue: [Option<&'static mut Parcel>; PARCELS],
-    /// Order of the block that is with the reporter, 0 for none.
-    delivering: u64,
+    /// Order of the block that is with the reporter. One of an earlier process has none, and comes before all: 0.
+    delivering: Option<u64>,
 }
 
 impl Delivery {
     /// All parcels are free.
     pub fn new(free: [Option<&'static mut Parcel>; PARCELS]) -> Delivery {
-        let inner = Inner { free, queue: [const { None }; PARCELS], delivering: 0 };
+        let inner = Inner { free, queue: [const { None }; PARCELS], delivering: None };
         Delivery {
             inner: Lock::new(inner),
             reporter: Bell::new(),
             progress: Bell::new(),
             owes: AtomicBool::new(false),
+            recovers: AtomicBool::new(false),
             waits: AtomicBool::new(false),
         }
     }
@@ -62,12 +64,11 @@ impl Delivery {
     /// is no room for.
     pub fn post(&self, parcel: &'static mut Parcel) -> bool {
         let mut inner = self.inner.lock();
-        let is_end = parcel.state == BC_BLOCK_ENDED;
+        let is_end = parcel.is_last();
         if inner.free.iter().all(Option::is_none) {
             LISTENER_OVERRUNS.add_one();
-            let gives_way = |parcel: &Option<&'static mut Parcel>| {
-                parcel.as_ref().is_some_and(|parcel| parcel.state != BC_BLOCK_ENDED)
-            };
+            let gives_way =
+                |parcel: &Option<&'static mut Parcel>| parcel.as_ref().is_some_and(|parcel| !parcel.is_last());
             let weaker = inner.queue.iter().position(gives_way).filter(|_| is_end);
             match weaker.and_then(|place| remove(&mut inner.queue, place)) {
                 Some(weaker) => put(&mut inner.free, weaker),
@@ -92,14 +93,14 @@ impl Delivery {
     pub fn next(&self) -> Option<&'static mut Parcel> {
         let mut inner = self.inner.lock();
         let parcel = remove(&mut inner.queue, 0)?;
-        inner.delivering = parcel.case.order;
+        inner.delivering = Some(parcel.case.order);
         Some(parcel)
     }
 
     /// The reporter is done with a parcel.
     pub fn delivered(&self, parcel: &'static mut Parcel) {
         let mut inner = self.inner.lock();
-        inner.delivering = 0;
+        inner.delivering = None;
         put(&mut inner.free, parcel);
         drop(inner);
         self.progress.ring();
@@ -109,7 +110,7 @@ impl Delivery {
     pub fn holds_up_to(&self, order: u64) -> bool {
         let inner = self.inner.lock();
         let queued = inner.queue.iter().flatten().any(|parcel| parcel.case.order <= order);
-        queued || (inner.delivering != 0 && inner.delivering <= order)
+        queued || inner.delivering.is_some_and(|delivering| delivering <= order)
     }
 }
 
@@ -130,7 +131,7 @@ fn remove(places: &mut [Option<&'static mut Parcel>], number: usize) -> Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::bc_block_state::{self, BC_BLOCK_ONGOING};
+    use crate::abi::bc_block_state::{self, BC_BLOCK_ENDED, BC_BLOCK_ONGOING};
     use crate::report::text_space::TextSpace;
 
     fn delivery() -> Delivery {

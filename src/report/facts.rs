@@ -3,6 +3,7 @@
 use super::block::Context;
 use super::module_list::ModuleList;
 use super::names::{Format, Name};
+use super::recorder::decode::Surroundings;
 use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT, bc_health};
 use crate::sys::clock;
 use crate::sys::procfs::{ProcFile, memory_kb};
@@ -37,6 +38,29 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Calls `with` with what a report says of a block of a process that is gone.
+    pub fn then(&self, past: &Surroundings, with: impl FnOnce(&Context)) {
+        self.now(past.sample_interval_ns, |now| {
+            let [qualifier, version_name, version_code, user_id, network_type] = past.words;
+            with(&Context {
+                qualifier,
+                version_name,
+                version_code,
+                user_id,
+                network_type,
+                process_name: past.process_name,
+                pid: past.pid,
+                model: past.model,
+                api_level: past.api_level,
+                cores: past.cores,
+                free_memory_kb: past.free_memory_kb,
+                total_memory_kb: past.total_memory_kb,
+                utc_offset_s: past.utc_offset_s,
+                ..*now
+            });
+        });
+    }
+
     /// The name of the reports of a block that began then.
     pub fn name(&self, start_unix_ms: i64, id: u64) -> Name {
         Name::new(start_unix_ms, self.utc_offset_s.load(Relaxed), self.pid, id)

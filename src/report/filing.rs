@@ -1,10 +1,14 @@
 //! Puts blocks into the store: each in files of its own, or into the report of an earlier one that it is like.
 
+use super::block::Context;
 use super::facts::Facts;
 use super::merge::{Recent, Report, State};
 use super::names::{Format, Name};
 use super::parcel::Parcel;
 use super::place::PATH_SIZE;
+use super::recorder::Recorder;
+use super::recorder::decode::Surroundings;
+use super::recorder::recover::Recovery;
 use super::sink::Lossy;
 use super::store::Store;
 use super::{json, text};
@@ -22,6 +26,10 @@ use core::sync::atomic::Ordering::Relaxed;
 pub struct Filing {
     /// Where reports go, if they do.
     pub store: Option<Store<'static>>,
+    /// Knows what goes on, for those who come after a kill; where there is a store.
+    pub recorder: Option<Recorder<'static>>,
+    /// Finds what those before us have left.
+    pub recovery: Option<Recovery<'static>>,
     /// See `Facts`.
     pub facts: Facts,
     /// What a block may be like.
@@ -35,6 +43,13 @@ pub struct Filing {
 impl Filing {
     /// Closes its files.
     pub fn close(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder
+                .close(self.store.as_mut().and_then(|store| store.directory().ok()).map(|(directory, _)| directory));
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.close();
+        }
         self.store = None;
         self.facts.memory = None;
     }
@@ -52,6 +67,38 @@ impl Filing {
         if let Some(store) = &mut self.store {
             store.limits.utc_offset_s = self.facts.utc_offset_s.load(Relaxed);
         }
+    }
+
+    /// Keeps a block that goes on in the flight recorder.
+    pub fn record(&mut self, parcel: &Parcel) {
+        let Some((recorder, store)) = self.recorder.as_mut().zip(self.store.as_mut()) else { return };
+        let Ok((directory, _)) = store.directory() else { return };
+        self.facts.now(parcel.case.interval_ns, |context| recorder.keep(directory, &parcel.block(), context));
+    }
+
+    /// The block has ended and is filed.
+    pub fn forget_record(&mut self, id: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.free(id);
+        }
+    }
+
+    /// Files the next block that an earlier process was killed in; `false`: there is none.
+    pub fn recover(&mut self, parcel: &mut Parcel) -> bool {
+        let Some((recovery, store)) = self.recovery.as_mut().zip(self.store.as_mut()) else { return false };
+        let is_found = store.directory().is_ok_and(|(directory, names)| recovery.find(directory, names));
+        let Some(record) = recovery.record().filter(|_| is_found) else { return false };
+        parcel.restore(&record);
+        let past = record.surroundings;
+        let name = Name::new(record.start_unix_ms, past.utc_offset_s, past.pid, record.id);
+        parcel.case.is_stored = self.facts.formats().next().is_some_and(|format| store.has(&name, format));
+        let (evidence, most) = (self.evidence, self.max_reports);
+        let is_stored = write(store, &self.facts, Some(&past), evidence, most, parcel, &name);
+        recovery.free();
+        if is_stored {
+            self.tell_path(parcel, &name);
+        }
+        true
     }
 
     /// Files one state of a block, and tells it where its report is. `true`: some other report is to be written again.
@@ -140,34 +187,10 @@ impl Filing {
         }
     }
 
-    /// Stores all formats; answers whether the first, which the path names, was stored.
     fn write(&mut self, parcel: &Parcel, name: &Name) -> bool {
         self.tell_offset();
         let Some(store) = &mut self.store else { return false };
-        let is_open = is_open(self.evidence);
-        let room = parcel.case.is_stored || store.make_room(self.max_reports, &is_open).unwrap_or(true);
-        if !room {
-            REPORTS_FAILED.add_one();
-            log_warn!("no room for the report of block {}", name.id);
-            return false;
-        }
-        let facts = &self.facts;
-        let mut is_stored = None;
-        let block = parcel.block();
-        facts.now(parcel.case.interval_ns, |context| {
-            for format in facts.formats() {
-                let result = store.write(name, format, &is_open, &mut |sink| match format {
-                    Format::Text => text::write(sink, &block, context),
-                    Format::Json => json::write(sink, &block, context),
-                });
-                is_stored = is_stored.or(Some(result.is_ok()));
-                match result {
-                    Ok(()) => REPORTS_WRITTEN.add_one(),
-                    Err(error) => failed(store, name, format, error),
-                }
-            }
-        });
-        is_stored == Some(true)
+        write(store, &self.facts, None, self.evidence, self.max_reports, parcel, name)
     }
 
     /// Writes reports again that others have joined: all if there is nothing else to do, else those that it is time for.
@@ -183,6 +206,46 @@ impl Filing {
             }
         }
     }
+}
+
+/// Stores all formats, with the surroundings of a process that is gone or the present ones; answers whether the first,
+/// which the path names, was stored.
+fn write(
+    store: &mut Store,
+    facts: &Facts,
+    past: Option<&Surroundings>,
+    evidence: &'static Lock<Evidence>,
+    max_reports: u32,
+    parcel: &Parcel,
+    name: &Name,
+) -> bool {
+    let is_open = is_open(evidence);
+    let room = parcel.case.is_stored || store.make_room(max_reports, &is_open).unwrap_or(true);
+    if !room {
+        REPORTS_FAILED.add_one();
+        log_warn!("no room for the report of block {}", name.id);
+        return false;
+    }
+    let mut is_stored = None;
+    let block = parcel.block();
+    let mut store_all = |context: &Context| {
+        for format in facts.formats() {
+            let result = store.write(name, format, &is_open, &mut |sink| match format {
+                Format::Text => text::write(sink, &block, context),
+                Format::Json => json::write(sink, &block, context),
+            });
+            is_stored = is_stored.or(Some(result.is_ok()));
+            match result {
+                Ok(()) => REPORTS_WRITTEN.add_one(),
+                Err(error) => failed(store, name, format, error),
+            }
+        }
+    };
+    match past {
+        Some(past) => facts.then(past, &mut store_all),
+        None => facts.now(parcel.case.interval_ns, &mut store_all),
+    }
+    is_stored == Some(true)
 }
 
 fn is_open(evidence: &'static Lock<Evidence>) -> impl Fn(u64) -> bool {

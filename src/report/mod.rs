@@ -19,6 +19,7 @@ mod number;
 mod own;
 pub mod parcel;
 pub mod place;
+pub mod recorder;
 mod remark;
 pub mod reporter;
 pub mod resolve;

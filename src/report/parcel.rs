@@ -22,6 +22,8 @@ use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
 use core::ptr;
 
+mod restore;
+
 /// Room for a path.
 const PATH: usize = super::place::PATH_SIZE + 128;
 
@@ -89,6 +91,11 @@ impl Parcel {
             tick_count: 0,
             text: TextSpace::new(text),
         }
+    }
+
+    /// No state of the block comes after this one.
+    pub fn is_last(&self) -> bool {
+        matches!(self.state, bc_block_state::BC_BLOCK_ENDED | bc_block_state::BC_BLOCK_KILLED)
     }
 
     /// Copies a case and its samples, in a state; the frames have no names yet. Done while the evidence is held, hence quick.

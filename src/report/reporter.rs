@@ -4,7 +4,6 @@ use super::delivery::Delivery;
 use super::listeners;
 use super::parcel::Parcel;
 use crate::abi::bc_block_listener;
-use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::sample::case::Phase;
 use crate::sample::evidence::Evidence;
 use crate::sys::bell::Bell;
@@ -47,7 +46,7 @@ impl Reporter {
     }
 
     fn deliver(&self, parcel: &Parcel) {
-        if parcel.state != BC_BLOCK_ENDED {
+        if !parcel.is_last() {
             let id = parcel.case.id;
             let goes_on = self.evidence.lock().cases().iter().any(|case| case.id == id && case.phase == Phase::Open);
             if !goes_on {
@@ -56,7 +55,7 @@ impl Reporter {
         }
         let block = parcel.c_block();
         listeners::each(|listener, user_data| call(listener, &block, user_data));
-        if parcel.state == BC_BLOCK_ENDED {
+        if parcel.is_last() {
             BLOCKS_DELIVERED.add_one();
         }
     }

@@ -119,6 +119,12 @@ impl<'m> Store<'m> {
         Ok(length - 1)
     }
 
+    /// The directory, and memory for names of what is in it.
+    pub fn directory(&mut self) -> Result<(&Fd, &mut [u8]), Errno> {
+        let (directory, _) = self.place.directory()?;
+        Ok((directory, self.buffer))
+    }
+
     /// Whether a report is there.
     pub fn has(&mut self, name: &Name, format: Format) -> bool {
         let Ok((directory, _)) = self.place.directory() else { return false };
@@ -134,8 +140,10 @@ impl<'m> Store<'m> {
         is_open: &dyn Fn(u64) -> bool,
         render: &mut dyn FnMut(&mut Sink),
     ) -> Result<(), Errno> {
-        let own = self.own_ids.get_or_insert((name.id, name.id));
-        *own = (own.0.min(name.id), own.1.max(name.id));
+        if name.pid == process::id() {
+            let own = self.own_ids.get_or_insert((name.id, name.id));
+            *own = (own.0.min(name.id), own.1.max(name.id));
+        }
         if let Some(age_s) = self.limits.age_s {
             self.old_after_ms = self.old_after_ms.min(self.unix_ms(name).saturating_add(ms(age_s)));
         }

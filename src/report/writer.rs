@@ -43,7 +43,7 @@ impl Writer {
             if self.tidy.swap(false, AcqRel) {
                 self.filing.tidy();
             }
-            while self.write_next() || self.tell_next() {
+            while self.write_next() || self.tell_next() || self.recover_next() {
                 self.filing.amend(false);
             }
             self.filing.amend(true);
@@ -65,7 +65,7 @@ impl Writer {
     /// Deals with one state of one block; `false`: nothing is due.
     fn write_next(&mut self) -> bool {
         let Some(parcel) = self.delivery.empty() else { return false };
-        let Some(number) = self.take_next(parcel) else {
+        let Some((number, is_for_record)) = self.take_next(parcel) else {
             self.delivery.give_back(parcel);
             return false;
         };
@@ -79,15 +79,20 @@ impl Writer {
             Verdict::Refused => Some(false),
             Verdict::Held => None,
         };
-        if verdict == Verdict::Wanted && self.filing.file(parcel) {
+        let is_wanted = verdict == Verdict::Wanted;
+        if is_wanted && !is_end {
+            self.filing.record(parcel);
+        }
+        if is_wanted && !is_for_record && self.filing.file(parcel) {
             self.delivery.owes.store(true, Release);
         }
         if is_end {
+            self.filing.forget_record(parcel.case.id);
             BLOCKS_SEEN.add_one();
         }
         let (told, repeat) = (parcel.case, parcel.repeats.count);
         let mut is_posted = true;
-        if verdict == Verdict::Wanted {
+        if is_wanted && !is_for_record {
             remark::block(parcel);
             is_posted = self.post(parcel);
         } else {
@@ -158,23 +163,50 @@ impl Writer {
         true
     }
 
-    /// Copies the next case that has something due, and says which it was.
-    fn take_next(&mut self, parcel: &mut Parcel) -> Option<usize> {
+    /// Files and posts a block that an earlier process was killed in; `false`: there is none, or no room.
+    fn recover_next(&mut self) -> bool {
+        if !self.delivery.recovers.load(Acquire) || self.quit.load(Acquire) {
+            return false;
+        }
+        if !self.delivery.has_room() {
+            self.delivery.waits.store(true, Release);
+            return self.delivery.has_room();
+        }
+        let Some(parcel) = self.delivery.empty() else { return false };
+        let is_found = self.filing.recover(parcel);
+        if is_found {
+            BLOCKS_SEEN.add_one();
+            remark::block(parcel);
+            self.delivery.post(parcel);
+        } else {
+            self.delivery.give_back(parcel);
+            self.delivery.recovers.store(false, Release);
+            self.delivery.progress.ring();
+        }
+        is_found
+    }
+
+    /// Copies the next case that has something due. Says which it was, and whether only the flight recorder is to know.
+    fn take_next(&mut self, parcel: &mut Parcel) -> Option<(usize, bool)> {
         let mut evidence = self.evidence.lock();
         let number = evidence.next_due()?;
         let case = evidence.case_mut(number)?;
+        let mut is_for_record = false;
+        let has_record = core::mem::take(&mut case.due.record);
         let state: bc_block_state = if case.due.ended {
             // What the block was on its way to its end is nobody's interest any more.
             case.due = Due { ended: true, ..Due::default() };
             BC_BLOCK_ENDED
         } else if core::mem::take(&mut case.due.ongoing) {
             BC_BLOCK_ONGOING
-        } else {
-            case.due.hang = false;
+        } else if core::mem::take(&mut case.due.hang) {
             BC_BLOCK_HANG
+        } else {
+            is_for_record = has_record;
+            BC_BLOCK_ONGOING
         };
         let case = *case;
         parcel.copy(&evidence, &case, state);
-        Some(number)
+        Some((number, is_for_record))
     }
 }

@@ -65,6 +65,13 @@ impl Account {
         top: [None; TOP],
     };
 
+    /// As it was kept elsewhere: what came between the looks, and the busiest threads.
+    pub fn restored(scheduling: Scheduling, top: impl Iterator<Item = Option<TopThread>>) -> Account {
+        let mut account = Account { latest: scheduling, first: scheduling.begin(), ..Account::NEW };
+        account.top.iter_mut().zip(top).for_each(|(to, from)| *to = from);
+        account
+    }
+
     /// The first look at a stretch that began at `from`.
     pub fn begin(&mut self, from: Ticks, scheduling: Scheduling) {
         (self.until, self.first, self.latest) = (from, scheduling, scheduling);

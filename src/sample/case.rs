@@ -28,6 +28,8 @@ pub enum Phase {
 pub struct Due {
     /// It has passed its limit.
     pub ongoing: bool,
+    /// More is known of it than the flight recorder holds.
+    pub record: bool,
     /// It has passed the hang threshold.
     pub hang: bool,
     /// It has ended.
@@ -39,7 +41,7 @@ pub struct Due {
 impl Due {
     /// Is there anything to be stored?
     pub fn any(&self) -> bool {
-        self.ongoing || self.hang || self.ended
+        self.ongoing || self.record || self.hang || self.ended
     }
 }
 
@@ -104,6 +106,8 @@ pub struct Case {
     pub is_hang: bool,
     /// The writer has made its files; each further state writes them again.
     pub is_stored: bool,
+    /// When the flight recorder was last told of it.
+    pub recorded: Ticks,
     /// What the filter has said, once it has been asked.
     pub is_wanted: Option<bool>,
     /// The block whose report it shares, 0 for none.
@@ -116,7 +120,7 @@ impl Case {
     /// Nobody's.
     pub const FREE: Case = Case {
         phase: Phase::Free,
-        due: Due { ongoing: false, hang: false, ended: false, telling: false },
+        due: Due { ongoing: false, record: false, hang: false, ended: false, telling: false },
         order: 0,
         id: 0,
         slot: 0,
@@ -144,6 +148,7 @@ impl Case {
         stride: 1,
         is_hang: false,
         is_stored: false,
+        recorded: Ticks(0),
         is_wanted: None,
         shares: 0,
         repeat: 0,

@@ -18,6 +18,9 @@ pub const FEWEST: u32 = 4;
 /// Places for samples of other threads, beside those for the loops' own.
 pub const OTHERS: usize = 32;
 
+/// What another thread may have to do with a block, in words.
+pub const ROLES: [&str; 2] = ["lock holder", "awaited thread"];
+
 /// A thread that has to do with a block and is not its loop's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherThread {
@@ -25,7 +28,7 @@ pub struct OtherThread {
     pub tid: i32,
     /// Its name.
     pub name: Short<15>,
-    /// What it has to do with it, in words.
+    /// What it has to do with it: one of `ROLES`.
     pub role: &'static str,
 }
 

@@ -51,6 +51,20 @@ impl Scheduling {
         now
     }
 
+    /// Where these counts began: nothing of all that is known.
+    pub fn begin(&self) -> Scheduling {
+        let nothing = |count: Option<u64>| count.map(|_| 0);
+        Scheduling {
+            at: self.at,
+            cpu_ns: 0,
+            slices: nothing(self.slices),
+            minor_faults: nothing(self.minor_faults),
+            major_faults: nothing(self.major_faults),
+            voluntary_switches: nothing(self.voluntary_switches),
+            involuntary_switches: nothing(self.involuntary_switches),
+        }
+    }
+
     /// What came since an earlier reading.
     pub fn since(&self, earlier: &Scheduling) -> Scheduling {
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));

@@ -54,6 +54,17 @@ pub fn create(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
     open_at(directory.number(), name, flags, 0o600)
 }
 
+/// Makes a file that was not there and opens it for reading and writing; EEXIST if there is anything of that name.
+pub fn create_shared(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    open_at(directory.number(), name, flags, 0o600)
+}
+
+/// Opens a file for reading and writing. Does not wait for anybody, whatever stands there.
+pub fn open_shared(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
+    open_at(directory.number(), name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY, 0)
+}
+
 /// Opens a file for reading.
 pub fn open(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
     open_at(directory.number(), name, libc::O_RDONLY | libc::O_NOFOLLOW, 0)
@@ -84,6 +95,53 @@ pub fn write_all(file: &Fd, mut bytes: &[u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Writes all of the bytes from this place on.
+pub fn write_at(file: &Fd, offset: u64, mut bytes: &[u8]) -> Result<(), Errno> {
+    let mut at = libc::off64_t::try_from(offset).map_err(|_| Errno(libc::EFBIG))?;
+    while !bytes.is_empty() {
+        // SAFETY: pointer and length are those of one slice, which is only read.
+        let written = unsafe { libc::pwrite64(file.number(), bytes.as_ptr().cast(), bytes.len(), at) };
+        match check(written as i64) {
+            Ok(0) => return Err(Errno(libc::EIO)),
+            Ok(count) => {
+                bytes = bytes.get(count as usize..).unwrap_or_default();
+                at = at.saturating_add(count);
+            }
+            Err(Errno(libc::EINTR)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Makes a file so long.
+pub fn set_size(file: &Fd, bytes: u64) -> Result<(), Errno> {
+    let bytes = libc::off64_t::try_from(bytes).map_err(|_| Errno(libc::EFBIG))?;
+    // SAFETY: takes numbers.
+    check(unsafe { libc::ftruncate64(file.number(), bytes) }.into()).map(drop)
+}
+
+/// Locks a file for this descriptor and its copies; EWOULDBLOCK where another has it locked.
+pub fn lock(file: &Fd) -> Result<(), Errno> {
+    // SAFETY: takes numbers.
+    check(unsafe { libc::flock(file.number(), libc::LOCK_EX | libc::LOCK_NB) }.into()).map(drop)
+}
+
+/// Is this open file what has this name there?
+pub fn is_at(file: &Fd, directory: &Fd, name: &CStr) -> bool {
+    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+    // SAFETY: the result has room for one structure.
+    if check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into()).is_err() {
+        return false;
+    }
+    // SAFETY: the structure holds integers only; it was zeroed and then filled.
+    let raw = unsafe { raw.assume_init() };
+    // The fields' widths differ between platforms.
+    #[allow(clippy::unnecessary_cast)]
+    let own = (raw.st_dev as u64, raw.st_ino as u64);
+    status(directory, name).is_ok_and(|there| (there.device, there.inode) == own)
 }
 
 /// Reads on; 0 at the end.

@@ -25,6 +25,9 @@ use crate::sys::memory::OwnMemory;
 use crate::sys::thread;
 use core::sync::atomic::Ordering::*;
 
+/// The flight recorder hears of a block once in so long, at first more often.
+const RECORD_NS: u64 = 100_000_000;
+
 /// What the configuration says about judging.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
@@ -36,6 +39,8 @@ pub struct Terms {
     pub hang_ns: u64,
     /// Tell of blocks that go on.
     pub report_ongoing: bool,
+    /// There is a flight recorder, which is to know of them.
+    pub records: bool,
     /// The process may be made dumpable for a moment.
     pub dumpable_window: bool,
     /// Tell of blocks although a debugger is attached.
@@ -292,6 +297,7 @@ impl Looks {
             case.id = self.next_id;
             self.next_id += 1;
             case.due.ongoing = self.terms.report_ongoing && !is_hang;
+            (case.due.record, case.recorded) = (self.terms.records, reading.at);
         }
         let tells_hang = is_hang && !core::mem::replace(&mut case.is_hang, is_hang);
         case.due.hang |= tells_hang;
@@ -355,9 +361,26 @@ impl Looks {
             self.enter(number, case, sample.doing, sample.thread_state);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
-            self.evidence.lock().add_sample(case, sample, frames);
+            let mut evidence = self.evidence.lock();
+            evidence.add_sample(case, sample, frames);
+            let records = self.terms.records && evidence.case_mut(case).is_some_and(|case| record_if_due(case, now));
+            drop(evidence);
+            if records {
+                self.writer.ring();
+            }
         }
     }
+}
+
+/// Tells the flight recorder of a block that goes on: whenever it has become longer by a quarter, because the first samples
+/// tell most, and then so seldom that it costs nothing.
+fn record_if_due(case: &mut Case, now: Ticks) -> bool {
+    let patience_ns = (case.recorded.since(case.from) / 4).min(RECORD_NS);
+    let is_due = case.phase == Phase::Open && now.since(case.recorded) >= patience_ns;
+    if is_due {
+        (case.due.record, case.recorded) = (true, now);
+    }
+    is_due
 }
 
 /// Does the stretch that was seen still go on?

@@ -8,7 +8,7 @@ use crate::sample::case::Phase;
 use crate::sample::census;
 use crate::sample::chain::{self, Chain};
 use crate::sample::doing::Doing;
-use crate::sample::evidence::{OtherThread, Sample};
+use crate::sample::evidence::{OtherThread, ROLES, Sample};
 use crate::sample::owner;
 use crate::sample::sampler::{Runs, Subject, Taken};
 use crate::sample::wait::{self, Wait};
@@ -89,7 +89,7 @@ impl Looks {
                 return;
             }
             let Some(mut sample) = self.sample_other(*tid) else { continue };
-            let role = if place == 0 && chain.is_join { "awaited thread" } else { "lock holder" };
+            let role = ROLES[usize::from(place == 0 && chain.is_join)];
             sample.other = Some(OtherThread { tid: *tid, name: census::name(*tid), role });
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_other(case, sample, frames);

@@ -1,0 +1,136 @@
+//! The flight recorder: what is known of the blocks that go on, in a file that outlives the process.
+//!
+//! The writer keeps it current by `pwrite`: a mapping would die of a full disk, and what the kernel has taken it keeps
+//! through any kind of kill. A block comes in when it is known to be wanted, with each sample after that, and goes when its
+//! report is stored; what is still there when the process dies was killed in it. The next process that uses the directory
+//! finds it (`recover.rs`). One invariant: a block is told as killed only if its place was not freed, and it is freed
+//! before the end of the block is told.
+
+pub mod decode;
+pub mod encode;
+pub mod layout;
+pub mod name;
+pub mod recover;
+pub mod space;
+
+use super::block::{Block, Context};
+use crate::log_warn;
+use crate::sys::errno::Errno;
+use crate::sys::fd::Fd;
+use crate::sys::files;
+use layout::{MOST_PLACES, Owner, TOP};
+use name::FileName;
+use space::{Place, Space};
+
+/// An installation's own. Used by one thread at a time.
+pub struct Recorder<'m> {
+    name: FileName,
+    owner: Owner,
+    places: u32,
+    file: Option<Fd>,
+    space: &'m mut Space,
+    /// It has been said that something is wrong with it.
+    has_warned: bool,
+}
+
+impl<'m> Recorder<'m> {
+    /// Not in any directory yet. `number` tells it from others of the process; room for so many blocks at once.
+    pub fn new(owner: Owner, number: u64, places: u32, space: &'m mut Space) -> Recorder<'m> {
+        let name = FileName::new(owner.pid, number);
+        Recorder { name, owner, places: places.min(MOST_PLACES), file: None, space, has_warned: false }
+    }
+
+    /// Keeps what is known of a block now.
+    pub fn keep(&mut self, directory: &Fd, block: &Block, context: &Context) {
+        if let Err(error) = self.try_to_keep(directory, block, context) {
+            self.warn(error);
+        }
+    }
+
+    fn try_to_keep(&mut self, directory: &Fd, block: &Block, context: &Context) -> Result<(), Errno> {
+        let places = self.space.places.get(..self.places as usize).unwrap_or_default();
+        let place = places.iter().position(|place| place.id == block.id);
+        let place = place.or_else(|| places.iter().position(|place| place.id == 0)).ok_or(Errno(libc::ENOSPC))?;
+        let room = self.space.held.as_mut_slice();
+        let length = encode::encode(block, context, &mut self.space.known, room).ok_or(Errno(libc::ENOSPC))?;
+        self.open(directory)?;
+        self.write(place, length)?;
+        if let Some(place) = self.space.places.get_mut(place) {
+            place.id = block.id;
+        }
+        Ok(())
+    }
+
+    /// A block has ended, and its report is stored.
+    pub fn free(&mut self, id: u64) {
+        let Some(place) = self.space.places.iter().position(|place| place.id == id && id != 0) else { return };
+        if let Err(error) = self.write(place, 0) {
+            self.warn(error);
+        }
+        if let Some(place) = self.space.places.get_mut(place) {
+            place.id = 0;
+        }
+    }
+
+    /// The installation ends in order: there is nothing to remember.
+    pub fn close(&mut self, directory: Option<&Fd>) {
+        let is_empty = self.space.places.iter().all(|place| place.id == 0);
+        if let Some(directory) = directory.filter(|_| self.file.is_some() && is_empty) {
+            let _ = files::remove(directory, self.name.as_c_str());
+        }
+        self.file = None;
+    }
+
+    /// Writes the other half of a place than the last time.
+    fn write(&mut self, place: usize, length: usize) -> Result<(), Errno> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let state = self.space.places.get_mut(place).ok_or(Errno(libc::EINVAL))?;
+        let sequence = state.sequence + 1;
+        let held = self.space.held.get(..length).unwrap_or_default();
+        self.space.top = layout::top(sequence, self.owner, held);
+        let at = layout::half_at(place as u32, (sequence & 1) as u8);
+        // What it holds first: without a front that fits it counts for nothing.
+        files::write_at(file, at + TOP as u64, held)?;
+        files::write_at(file, at, &self.space.top)?;
+        state.sequence = sequence;
+        Ok(())
+    }
+
+    /// Makes the file, if it is not there or somebody has removed it.
+    fn open(&mut self, directory: &Fd) -> Result<(), Errno> {
+        let name = self.name.as_c_str();
+        if self.file.as_ref().is_some_and(|file| files::is_at(file, directory, name)) {
+            return Ok(());
+        }
+        self.file = None;
+        let unfinished = self.name.unfinished();
+        let file = match files::create_shared(directory, unfinished.as_c_str()) {
+            // Left by an earlier process with our id, and the same number.
+            Err(Errno(libc::EEXIST)) => {
+                files::remove(directory, unfinished.as_c_str())?;
+                files::create_shared(directory, unfinished.as_c_str())?
+            }
+            other => other?,
+        };
+        // Where locks cannot be had, the process's id and begin tell whose it is.
+        let _ = files::lock(&file);
+        // Where it may not be so long, the first places may still do.
+        let _ = files::set_size(&file, layout::file_size(self.places));
+        let made = files::write_at(&file, 0, &layout::head(self.owner, self.places))
+            .and_then(|()| files::rename(directory, unfinished.as_c_str(), name));
+        if made.is_err() {
+            let _ = files::remove(directory, unfinished.as_c_str());
+        }
+        made?;
+        self.file = Some(file);
+        // What was in another file is there no more; blocks that go on come in again with their next sample.
+        self.space.places.iter_mut().for_each(|place| *place = Place { id: 0, ..*place });
+        Ok(())
+    }
+
+    fn warn(&mut self, error: Errno) {
+        if !core::mem::replace(&mut self.has_warned, true) {
+            log_warn!("the flight recorder cannot be written: {error}; blocks that end in a kill may be lost");
+        }
+    }
+}
