@@ -273,6 +273,29 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
     }
 }
 
+/// The process ends in order, as `exit` does it: blocks that are open end, and their reports are stored, if that is quick.
+/// No callback is begun any more: what it would need may be gone.
+pub fn at_exit() {
+    let user = life().and_then(|mut life| {
+        let user = life.user()?;
+        user.hold_callbacks(true);
+        end_running(&mut life, &user);
+        Ok(user)
+    });
+    let Ok(user) = user else { return };
+    user.orders.look_now(STOP_NS);
+    let order = user.evidence.lock().last_order();
+    let end = Ticks::now().plus(STOP_NS);
+    loop {
+        let heard = user.delivery.progress.heard();
+        let left = end.since(Ticks::now());
+        if left == 0 || !user.evidence.lock().has_ended_up_to(order) {
+            return;
+        }
+        user.delivery.progress.sleep(heard, Some(left));
+    }
+}
+
 /// Ends watching and gives everything back. After a `Timeout` the installation is still there, stopped.
 pub fn uninstall() -> Result<(), Refusal> {
     if is_in_callback() {

@@ -2,6 +2,7 @@
 // What callers must keep to is in each item's text, which C programmers read: the four lines and the argument rules.
 #![allow(unsafe_code, clippy::missing_safety_doc)]
 
+mod at_exit;
 pub mod blocks;
 pub mod config;
 pub mod health;

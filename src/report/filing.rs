@@ -44,8 +44,7 @@ impl Filing {
     /// Closes its files.
     pub fn close(&mut self) {
         if let Some(recorder) = &mut self.recorder {
-            recorder
-                .close(self.store.as_mut().and_then(|store| store.directory().ok()).map(|(directory, _)| directory));
+            recorder.close();
         }
         if let Some(recovery) = &mut self.recovery {
             recovery.close();
@@ -78,9 +77,8 @@ impl Filing {
 
     /// The block has ended and is filed.
     pub fn forget_record(&mut self, id: u64) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.free(id);
-        }
+        let Some((recorder, store)) = self.recorder.as_mut().zip(self.store.as_mut()) else { return };
+        recorder.free(store.directory().ok().map(|(directory, _)| directory), id);
     }
 
     /// Files the next block that an earlier process was killed in; `false`: there is none.

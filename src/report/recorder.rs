@@ -61,8 +61,8 @@ impl<'m> Recorder<'m> {
         Ok(())
     }
 
-    /// A block has ended, and its report is stored.
-    pub fn free(&mut self, id: u64) {
+    /// A block has ended, and its report is stored. With the last one the file goes.
+    pub fn free(&mut self, directory: Option<&Fd>, id: u64) {
         let Some(place) = self.space.places.iter().position(|place| place.id == id && id != 0) else { return };
         if let Err(error) = self.write(place, 0) {
             self.warn(error);
@@ -70,14 +70,17 @@ impl<'m> Recorder<'m> {
         if let Some(place) = self.space.places.get_mut(place) {
             place.id = 0;
         }
-    }
-
-    /// The installation ends in order: there is nothing to remember.
-    pub fn close(&mut self, directory: Option<&Fd>) {
         let is_empty = self.space.places.iter().all(|place| place.id == 0);
-        if let Some(directory) = directory.filter(|_| self.file.is_some() && is_empty) {
+        if is_empty
+            && self.file.take().is_some()
+            && let Some(directory) = directory
+        {
             let _ = files::remove(directory, self.name.as_c_str());
         }
+    }
+
+    /// Closes the file. What is left in it is found by who comes next.
+    pub fn close(&mut self) {
         self.file = None;
     }
 

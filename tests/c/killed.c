@@ -231,4 +231,45 @@ static void kill_children(unsigned times) {
 static void sixty(void) { kill_children(60); }
 static void thousand(void) { kill_children(1000); }
 
-CASES({"child", child}, {"sixty", sixty}, {"thousand", thousand})
+/* What is executed for `exits`: ends itself inside a block. */
+static void leaver(void) {
+  const char *directory = getenv("KILLED_DIRECTORY");
+  if (directory == NULL) {
+    return;
+  }
+  bc_config config = config_of(THRESHOLD_MS);
+  config.report_dir = directory;
+  install_and_start(&config);
+  bc_dispatch_begin(watched("the child's loop"), "a block", 1);
+  WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 20000);
+  exit(0);
+}
+
+/* A program that ends in order inside a block: the block has ended, nothing is left to be found, and nobody waits. */
+static void exits(void) {
+  char directory[300];
+  snprintf(directory, sizeof directory, "%s/reports", fresh_directory("exits"));
+  pid_t pid = fork();
+  if (pid == 0) {
+    setenv("KILLED_DIRECTORY", directory, 1);
+    execl("/proc/self/exe", "test_killed", "leaver", (char *)NULL);
+    _exit(127);
+  }
+  int status;
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+  CHECK(files_in(directory, ".json") == 1 && files_in(directory, "") == 2, "%d files", files_in(directory, ""));
+  DIR *entries = opendir(directory);
+  for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+    static char text[1 << 20];
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+    if (strstr(entry->d_name, ".json") != NULL) {
+      read_whole(path, text, sizeof text);
+      CHECK(json_valid(text) && json_is(text, "state", "\"ended\""), "%s: %.300s", path, text);
+    }
+  }
+  closedir(entries);
+  CHECK(recover(directory) == 0, "told as killed");
+}
+
+CASES({"leaver", leaver}, {"exits", exits}, {"child", child}, {"sixty", sixty}, {"thousand", thousand})
