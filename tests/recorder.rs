@@ -1,0 +1,447 @@
+//! The flight recorder: what comes back of it, and that nothing else does.
+
+mod report_common;
+
+use blockcanary::abi::{bc_block_state, bc_cause, bc_frame, bc_sample, bc_sample_method};
+use blockcanary::report::block::{
+    Block, Context, CpuTick, OtherThread, OtherThreads, Reasons, Scheduling, SystemLoad, TopThread,
+};
+use blockcanary::report::parcel::Parcel;
+use blockcanary::report::recorder::Recorder;
+use blockcanary::report::recorder::decode::Surroundings;
+use blockcanary::report::recorder::encode::{Known, encode};
+use blockcanary::report::recorder::layout::{HALF, HEAD, Owner, ROOM, VERSION};
+use blockcanary::report::recorder::recover::Recovery;
+use blockcanary::report::recorder::space::{Buffer, Space};
+use blockcanary::sample::evidence::ROLES;
+use blockcanary::sample::short::Short;
+use blockcanary::sys::fd::Fd;
+use blockcanary::sys::{files, process};
+use report_common::*;
+use serde_json::Value;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// No process has this id.
+const DEAD: Owner = Owner { pid: i32::MAX, started: 77 };
+const ENGINE: Option<&[u8]> = Some(b"/data/app/lib/libengine.so");
+const NAMES: usize = 16 * 1024;
+
+fn zeroed<T>() -> &'static mut T {
+    // SAFETY: only called for what all zeros are a value of, which is large and hence not made on the stack.
+    unsafe { &mut *std::alloc::alloc_zeroed(std::alloc::Layout::new::<T>()).cast::<T>() }
+}
+
+fn leaked<T: Copy>(value: T, count: usize) -> &'static mut [T] {
+    vec![value; count].leak()
+}
+
+fn empty_parcel() -> &'static mut Parcel {
+    let frame = bc_frame {
+        pc: 0,
+        module_offset: 0,
+        symbol_offset: 0,
+        module: std::ptr::null(),
+        build_id: std::ptr::null(),
+        symbol: std::ptr::null(),
+    };
+    let sample = bc_sample {
+        time_ns: 0,
+        method: bc_sample_method::BC_SAMPLE_NO_STACK,
+        frames_cut: 0,
+        frame_count: 0,
+        frames: std::ptr::null(),
+        thread_state: 0,
+        truncated: false,
+        approximate: false,
+    };
+    let ticks = leaked(CpuTick::default(), 4096);
+    Box::leak(Box::new(Parcel::new(leaked(sample, 4096), leaked(frame, 65536), ticks, leaked(0, 1 << 16))))
+}
+
+fn open(path: &Path) -> Fd {
+    files::open_directory(&CString::new(path.as_os_str().as_bytes()).unwrap()).unwrap()
+}
+
+fn surrounded<'a>(past: &Surroundings<'a>) -> Context<'a> {
+    let [qualifier, version_name, version_code, user_id, network_type] = past.words;
+    Context {
+        qualifier,
+        version_name,
+        version_code,
+        user_id,
+        network_type,
+        process_name: past.process_name,
+        pid: past.pid,
+        model: past.model,
+        api_level: past.api_level,
+        cores: past.cores,
+        free_memory_kb: past.free_memory_kb,
+        total_memory_kb: past.total_memory_kb,
+        utc_offset_s: past.utc_offset_s,
+        sample_interval_ns: past.sample_interval_ns,
+        ..context()
+    }
+}
+
+fn parsed(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// What a process that comes later finds in the directory, as reports.
+fn recovered(directory: &Fd, parcel: &mut Parcel) -> Vec<Value> {
+    let owner = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+    let buffer = zeroed::<Buffer>();
+    let place: *mut Buffer = buffer;
+    let mut recovery = Recovery::new(owner, 1_000_000, None, buffer);
+    let mut names = [0; NAMES];
+    let mut found = Vec::new();
+    while recovery.find(directory, &mut names) {
+        let record = recovery.record().unwrap();
+        parcel.restore(&record);
+        found.push(parsed(&json(&parcel.block(), &surrounded(&record.surroundings))));
+        recovery.free();
+    }
+    drop(recovery);
+    // SAFETY: made by `zeroed`, and nobody has it any more.
+    drop(unsafe { Box::from_raw(place) });
+    found
+}
+
+/// The only recorder in the directory.
+fn recorder_in(path: &Path) -> PathBuf {
+    let all = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let mut all = all.filter(|path| path.extension().is_some_and(|end| end == "bcr"));
+    let only = all.next().expect("a recorder");
+    assert_eq!(all.next(), None);
+    only
+}
+
+fn stack(evidence: &mut Evidence, time_ns: u64, functions: &[&str]) {
+    let frames: Vec<_> =
+        functions.iter().enumerate().map(|(i, name)| (ENGINE, i as u64 * 16, Some(name.as_bytes()), 3)).collect();
+    evidence.add(time_ns, &frames);
+}
+
+fn keep(recorder: &mut Recorder, directory: &Fd, id: u64, wall_ms: u64, evidence: &Evidence) {
+    let block = Block { id, wall_ns: wall_ms * MS, ..block(evidence) };
+    recorder.keep(directory, &block, &context());
+}
+
+#[test]
+fn everything_comes_back() {
+    let folder = TempDir::new("recorder-all");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    stack(&mut evidence, START_NS + 250 * MS, &["inner", "middle", "outer"]);
+    evidence.add(START_NS + 500 * MS, &[]).thread_state = 0;
+    let sample = evidence.add(START_NS + 750 * MS, &[(None, 0, None, 0), (ENGINE, 7, None, 5)]);
+    (sample.truncated, sample.approximate, sample.frames_cut) = (true, true, 9);
+    sample.method = bc_sample_method::BC_SAMPLE_KERNEL_STATE;
+    stack(&mut evidence, START_NS + 1000 * MS, &["inner", "middle", "outer"]);
+    stack(&mut evidence, START_NS + 1250 * MS, &["another", "outer"]);
+    let mut others = Evidence::default();
+    stack(&mut others, START_NS + 900 * MS, &["holds", "outer"]);
+    let whose = [Some(OtherThread { tid: 12, name: Short::end_of(b"Loader"), role: ROLES[0] })];
+    let top = [Some(TopThread { tid: 31, name: Short::end_of(b"busy \"one\""), load: 4321 }), None];
+    let system = Some(SystemLoad { busy: 5000, user: 3000, system: 1500, io_wait: 500 });
+    let cpu = [
+        CpuTick { time_ns: START_NS + 250 * MS, process: 2500, system },
+        CpuTick { time_ns: START_NS + 500 * MS, process: 7500, system: None },
+    ];
+    let block = Block {
+        cause: bc_cause::BC_CAUSE_LOCK,
+        cause_detail: Some(b"futex 0x1 held by tid 12 'Loader'"),
+        run_queue_wait_ns: Some(5 * MS),
+        cpu: &cpu,
+        progress: Some(blockcanary::report::block::Progress::Progressing),
+        reasons: Reasons {
+            shares: [0, 100, 0, 900, 0, 0, 0, 0],
+            scheduling: Scheduling { slices: Some(3), major_faults: Some(1), ..Scheduling::NONE },
+            top: &top,
+            others: OtherThreads { whose: &whose, samples: others.view() },
+        },
+        ..block(&evidence)
+    };
+    let context = Context {
+        qualifier: Some(b"qua"),
+        version_name: Some(b"1.2"),
+        version_code: Some(b"12"),
+        user_id: Some(b"me"),
+        network_type: Some(b"wifi"),
+        model: b"phone",
+        api_level: b"34 14",
+        cores: 8,
+        free_memory_kb: 1000,
+        total_memory_kb: 4000,
+        ..context()
+    };
+    let mut recorder = Recorder::new(DEAD, 1, 16, zeroed::<Space>());
+    recorder.keep(&directory, &block, &context);
+    drop(recorder);
+    let parcel = empty_parcel();
+    let expected = parsed(&json(&Block { state: bc_block_state::BC_BLOCK_KILLED, ..block }, &context));
+    assert_eq!(recovered(&directory, parcel), [expected]);
+    assert_eq!(recovered(&directory, parcel), Vec::<Value>::new(), "told twice");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn the_latest_of_each_block_that_goes_on() {
+    let folder = TempDir::new("recorder-latest");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    stack(&mut evidence, START_NS, &["inner", "outer"]);
+    let mut recorder = Recorder::new(DEAD, 1, 4, zeroed::<Space>());
+    for wall_ms in 1..=50 {
+        for id in 1..=4 {
+            keep(&mut recorder, &directory, id, wall_ms * id, &evidence);
+        }
+    }
+    recorder.free(Some(&directory), 3);
+    keep(&mut recorder, &directory, 5, 7, &evidence);
+    recorder.free(Some(&directory), 1);
+    drop(recorder);
+    let mut found: Vec<_> = recovered(&directory, empty_parcel())
+        .iter()
+        .map(|report| (report["id"].as_u64().unwrap(), report["wall_ms"].as_u64().unwrap()))
+        .collect();
+    found.sort();
+    assert_eq!(found, [(2, 100), (4, 200), (5, 7)]);
+}
+
+#[test]
+fn nothing_is_left_when_all_have_ended() {
+    let folder = TempDir::new("recorder-ended");
+    let directory = open(folder.path());
+    let mut recorder = Recorder::new(DEAD, 1, 4, zeroed::<Space>());
+    for round in 0..3 {
+        keep(&mut recorder, &directory, round + 1, 5, &Evidence::default());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        recorder.free(Some(&directory), round + 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn one_in_use_is_left_alone_and_one_left_to_a_child_is_not() {
+    let folder = TempDir::new("recorder-alive");
+    let directory = open(folder.path());
+    let parcel = empty_parcel();
+    let own = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+    let mut alive = Recorder::new(own, 1, 4, zeroed::<Space>());
+    keep(&mut alive, &directory, 1, 5, &Evidence::default());
+    assert_eq!(recovered(&directory, parcel).len(), 0);
+    // Its lock is held, as a child of fork holds it, but its process is gone: by its id, or by its begin.
+    for owner in [DEAD, Owner { started: own.started + 1, ..own }] {
+        let mut left = Recorder::new(owner, 2, 4, zeroed::<Space>());
+        keep(&mut left, &directory, 2, 5, &Evidence::default());
+        assert_eq!(recovered(&directory, parcel).len(), 1);
+    }
+    // Locks may be of no use on a file system; an earlier process may have had the id.
+    drop(alive);
+    assert_eq!(recovered(&directory, parcel).len(), 1);
+}
+
+#[test]
+fn each_is_told_by_one_of_those_who_find_it() {
+    let folder = TempDir::new("recorder-race");
+    let directory = open(folder.path());
+    const FILES: u64 = 60;
+    for number in 1..=FILES {
+        let mut recorder = Recorder::new(DEAD, number, 2, zeroed::<Space>());
+        keep(&mut recorder, &directory, number, 5, &Evidence::default());
+    }
+    let ids = std::thread::scope(|scope| {
+        let finders: Vec<_> = (0..3u64)
+            .map(|finder| {
+                let path = folder.path();
+                scope.spawn(move || {
+                    let directory = open(path);
+                    let own = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+                    let mut recovery = Recovery::new(own, (finder + 1) << 32, None, zeroed::<Buffer>());
+                    let mut names = [0; NAMES];
+                    let mut ids = Vec::new();
+                    while recovery.find(&directory, &mut names) {
+                        ids.push(recovery.record().unwrap().id);
+                        recovery.free();
+                    }
+                    ids
+                })
+            })
+            .collect();
+        finders.into_iter().flat_map(|finder| finder.join().unwrap()).collect::<Vec<u64>>()
+    });
+    let mut sorted = ids.clone();
+    sorted.sort();
+    assert_eq!(sorted, (1..=FILES).collect::<Vec<_>>());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_write_that_was_cut_leaves_what_was_there_before() {
+    let folder = TempDir::new("recorder-cut");
+    let directory = open(folder.path());
+    let parcel = empty_parcel();
+    let mut evidence = Evidence::default();
+    (0..20).for_each(|i| stack(&mut evidence, START_NS + i, &["a", "b", &format!("c{i}")]));
+    let mut recorder = Recorder::new(DEAD, 1, 2, zeroed::<Space>());
+    keep(&mut recorder, &directory, 1, 10, &evidence);
+    let before = fs::read(recorder_in(folder.path())).unwrap();
+    keep(&mut recorder, &directory, 1, 20, &evidence);
+    let after = fs::read(recorder_in(folder.path())).unwrap();
+    drop(recorder);
+    let changed: Vec<usize> = (0..after.len()).filter(|at| before[*at] != after[*at]).collect();
+    assert!(changed.iter().all(|at| (HEAD..HEAD + HALF).contains(at)), "the other half was touched");
+    // What the front says is written last: with any part of the rest missing, the half counts for nothing.
+    for cut in changed.iter().step_by(97) {
+        let mut torn = after.clone();
+        torn[*cut] ^= 0xff;
+        fs::write(folder.path().join("recorder-2147483647-5.bcr"), &torn).unwrap();
+        fs::remove_file(folder.path().join("recorder-2147483647-1.bcr")).ok();
+        let walls: Vec<_> = recovered(&directory, parcel).iter().map(|report| report["wall_ms"].clone()).collect();
+        assert_eq!(walls, [10], "byte {cut}");
+    }
+}
+
+#[test]
+fn damage_makes_no_block_and_costs_no_other() {
+    let folder = TempDir::fast("recorder-damage");
+    let directory = open(folder.path());
+    let parcel = empty_parcel();
+    let mut evidence = Evidence::default();
+    (0..5).for_each(|i| stack(&mut evidence, START_NS + i, &["a", "b", &format!("c{i}")]));
+    const PLACES: usize = 3;
+    let mut recorder = Recorder::new(DEAD, 1, PLACES as u32, zeroed::<Space>());
+    (1..=PLACES as u64).for_each(|id| keep(&mut recorder, &directory, id, 10 * id, &evidence));
+    drop(recorder);
+    let file = recorder_in(folder.path());
+    let whole = fs::read(&file).unwrap();
+    let originals = recovered(&directory, parcel);
+    assert_eq!(originals.len(), PLACES);
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    // Where something is: damage elsewhere is none.
+    let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
+    let (mut kept, mut lost) = (0, 0);
+    for round in 0..10_000 {
+        let mut damaged = whole.clone();
+        let mut hit = [false; PLACES];
+        let mut hits = |at: usize| {
+            if let Some(place) = at.checked_sub(HEAD).map(|at| at / (2 * HALF)) {
+                hit[place] = true;
+            }
+        };
+        match round % 4 {
+            0 => {
+                let at = used[random(used.len())];
+                damaged[at] ^= 1 << random(8);
+                hits(at);
+            }
+            1 => {
+                let (from, length) = (random(whole.len()), random(4096) + 1);
+                for (at, byte) in damaged.iter_mut().enumerate().skip(from).take(length) {
+                    *byte = random(256) as u8;
+                    hits(at);
+                }
+            }
+            2 => {
+                let end = random(whole.len());
+                (end..whole.len()).for_each(&mut hits);
+                damaged.truncate(end);
+            }
+            _ => {
+                let (from, to, length) = (random(whole.len()), random(whole.len()), random(2 * HALF));
+                let length = length.min(whole.len() - from.max(to));
+                damaged.copy_within(from..from + length, to);
+                (to..to + length).for_each(&mut hits);
+            }
+        }
+        let place = folder.path().join("recorder-2147483647-5.bcr");
+        fs::write(&place, &damaged).unwrap();
+        let found = recovered(&directory, parcel);
+        // What cannot be read stays, for as long as reports do.
+        let _ = fs::remove_file(&place);
+        for report in &found {
+            assert!(originals.contains(report), "round {round}: {report}");
+        }
+        for (number, original) in originals.iter().enumerate() {
+            let is_there = found.iter().filter(|report| *report == original).count();
+            if !hit[number] {
+                assert!(is_there >= 1, "round {round}: block {} is lost", original["id"]);
+                kept += 1;
+            }
+            lost += usize::from(hit[number] && is_there == 0);
+        }
+    }
+    println!("10,000 damaged recorders: {kept} blocks next to the damage, all kept; {lost} hit ones dropped");
+    assert!(kept > 10_000 && lost > 3_000);
+}
+
+#[test]
+fn others_files_are_left_alone_until_they_are_old() {
+    let folder = TempDir::new("recorder-foreign");
+    let directory = open(folder.path());
+    let parcel = empty_parcel();
+    let mut recorder = Recorder::new(DEAD, 1, 2, zeroed::<Space>());
+    keep(&mut recorder, &directory, 1, 10, &Evidence::default());
+    drop(recorder);
+    let mut newer = fs::read(recorder_in(folder.path())).unwrap();
+    fs::remove_file(recorder_in(folder.path())).unwrap();
+    newer[8] = VERSION as u8 + 1;
+    newer[HEAD..].fill(0);
+    fs::write(folder.path().join("recorder-1-1.bcr"), &newer).unwrap();
+    fs::write(folder.path().join("recorder-1-2.bcr"), "somebody's text").unwrap();
+    fs::write(folder.path().join("recorder.bcr"), "not one of ours").unwrap();
+    std::os::unix::fs::symlink("recorder-1-2.bcr", folder.path().join("recorder-1-3.bcr")).unwrap();
+    fs::create_dir(folder.path().join("recorder-1-4.bcr")).unwrap();
+    fs::write(folder.path().join(".recorder-1-5.bcr.tmp"), "never finished").unwrap();
+    assert_eq!(recovered(&directory, parcel).len(), 0);
+    let left = |folder: &TempDir| fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left(&folder), 5, "all but the one that was never finished");
+    // As if they were older than a report may be.
+    for name in ["recorder-1-1.bcr", "recorder-1-2.bcr"] {
+        let file = fs::File::options().write(true).open(folder.path().join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(61)).unwrap();
+    }
+    let owner = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+    let mut recovery = Recovery::new(owner, 9, Some(60), zeroed::<Buffer>());
+    assert!(!recovery.find(&directory, &mut [0; NAMES]));
+    assert_eq!(left(&folder), 3, "the newer one and the unreadable one are gone");
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_and_said_nothing_false_of() {
+    let mut evidence = Evidence::default();
+    for i in 0..400u64 {
+        let names: Vec<String> = (0..100).map(|depth| format!("function_{i}_{depth}_{}", "x".repeat(40))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        stack(&mut evidence, START_NS + i, &names);
+    }
+    let block = block(&evidence);
+    let mut room = vec![0; ROOM];
+    let known = zeroed::<Known>();
+    let length = encode(&block, &context(), known, &mut room).unwrap();
+    assert!(length <= ROOM && length > ROOM / 2);
+    let record = blockcanary::report::recorder::decode::Record::read(&room[..length]).unwrap();
+    let parcel = empty_parcel();
+    parcel.restore(&record);
+    let report = parsed(&json(&parcel.block(), &context()));
+    let samples = report["samples"].as_array().unwrap();
+    assert!(samples.len() >= 3 && samples.len() < 400, "{} samples", samples.len());
+    assert!(samples.iter().all(|sample| sample["frames"].as_array().unwrap().len() == 100));
+    let name = |sample: &Value| sample["frames"][0]["symbol"].as_str().unwrap().to_owned();
+    assert!(name(&samples[0]).starts_with("function_0_0_"));
+    assert!(name(&samples[samples.len() - 1]).starts_with("function_399_0_"));
+    // Too little room for anything: said so.
+    for room in [0, 1, 10, 100] {
+        assert_eq!(encode(&block, &context(), known, &mut vec![0; room]), None);
+    }
+}
