@@ -334,35 +334,32 @@ fn damage_makes_no_block_and_costs_no_other() {
     for round in 0..10_000 {
         let mut damaged = whole.clone();
         let mut hit = [false; PLACES];
-        let mut hits = |at: usize| {
-            if let Some(place) = at.checked_sub(HEAD).map(|at| at / (2 * HALF)) {
-                hit[place] = true;
-            }
-        };
-        match round % 4 {
+        let touched = match round % 4 {
             0 => {
                 let at = used[random(used.len())];
                 damaged[at] ^= 1 << random(8);
-                hits(at);
+                at..at + 1
             }
             1 => {
                 let (from, length) = (random(whole.len()), random(4096) + 1);
-                for (at, byte) in damaged.iter_mut().enumerate().skip(from).take(length) {
-                    *byte = random(256) as u8;
-                    hits(at);
-                }
+                damaged.iter_mut().skip(from).take(length).for_each(|byte| *byte = random(256) as u8);
+                from..from + length
             }
             2 => {
                 let end = random(whole.len());
-                (end..whole.len()).for_each(&mut hits);
                 damaged.truncate(end);
+                end..whole.len()
             }
             _ => {
                 let (from, to, length) = (random(whole.len()), random(whole.len()), random(2 * HALF));
                 let length = length.min(whole.len() - from.max(to));
                 damaged.copy_within(from..from + length, to);
-                (to..to + length).for_each(&mut hits);
+                to..to + length
             }
+        };
+        for (number, hit) in hit.iter_mut().enumerate() {
+            let place = HEAD + number * 2 * HALF..HEAD + (number + 1) * 2 * HALF;
+            *hit = touched.start < place.end && place.start < touched.end;
         }
         let place = folder.path().join("recorder-2147483647-5.bcr");
         fs::write(&place, &damaged).unwrap();

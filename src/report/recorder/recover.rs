@@ -131,9 +131,12 @@ impl<'m> Recovery<'m> {
         }
         let own = FileName::new(self.owner.pid, self.number);
         self.number = self.number.wrapping_add(1);
+        // Before it has a name that others may find, so that they see that it is in use; and again when it is ours alone,
+        // because another may have written there that came too late.
+        let claim = layout::head(self.owner, places);
+        files::write_at(&file, 0, &claim).ok()?;
         files::rename(directory, name, own.as_c_str()).ok()?;
-        // From now on others see that it is in use.
-        let _ = files::write_at(&file, 0, &layout::head(self.owner, places));
+        let _ = files::write_at(&file, 0, &claim);
         Some(Taken { file, name: own, places, next: 0, found: None })
     }
 
