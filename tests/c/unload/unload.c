@@ -1,5 +1,4 @@
 /* A library that contains blockcanary is unloaded: nothing of it runs afterwards, and nothing of it is left. */
-#include <blockcanary.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,23 +10,10 @@
 
 #include "../check.h"
 #include "../support/procfs.h"
+#include "canary.h"
 
 #define ROUNDS 100
 #define THREADS 4
-
-/* As inside.c has it. */
-struct canary {
-  void (*config_init)(bc_config *config, size_t size);
-  bc_status (*install)(const bc_config *config);
-  bc_status (*start)(void);
-  bc_status (*stop)(void);
-  bc_status (*uninstall)(void);
-  bc_status (*flush)(uint32_t timeout_ms);
-  bc_status (*watch)(const char *name, bc_loop **loop);
-  bc_status (*health_get)(bc_health *health);
-  void (*begin)(bc_loop *loop, const char *what, uint64_t tag);
-  void (*end)(bc_loop *loop);
-};
 
 static const struct canary *_Atomic canary;
 static struct mappings before, after;
