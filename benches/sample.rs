@@ -5,8 +5,8 @@
 use blockcanary::abi::bc_sample_method;
 use blockcanary::sample::answer::Answer;
 use blockcanary::sample::modules::refresh;
-use blockcanary::sample::named::{Named, PLACES, Place};
-use blockcanary::sample::sampler::{Method, Runs, Sampler, Subject, SubjectFiles, Taken, Tools};
+use blockcanary::sample::named::{Named, PLACES, Place, WAYS};
+use blockcanary::sample::sampler::{Method, PATIENCE_NS, Runs, Sampler, Subject, SubjectFiles, Taken, Tools};
 use blockcanary::sample::strings::Strings;
 use blockcanary::sys::clock;
 use blockcanary::sys::lock::Lock;
@@ -82,6 +82,7 @@ fn modules() -> ModuleTable<'static> {
 fn named() -> &'static Lock<Named> {
     Box::leak(Box::new(Lock::new(Named::new(
         leak(Place::EMPTY, PLACES),
+        leak(0, PLACES / WAYS),
         Strings::new(leak(0, 1 << 18), leak(0, 4096)),
     ))))
 }
@@ -153,6 +154,8 @@ fn main() {
         stack: waiter.stack,
         runs: &mut runs,
         is_watched: true,
+        patience_ns: PATIENCE_NS,
+        no_timer: false,
     };
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];

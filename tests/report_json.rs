@@ -28,8 +28,8 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         .filter_map(|line| line.trim_start_matches('{').strip_prefix('"')?.split_once("\":").map(|(key, _)| key.into()))
         .collect();
     let expected = "schema id state loop what tag start_unix_ms wall_ms cpu_ms cpu_uncertainty_ms threshold_ms \
-                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu scheduling top_threads threads process \
-                    device app health";
+                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu scheduling top_threads threads \
+                    threads_left_out process device app health";
     assert_eq!(keys.join(" "), expected);
     let report = parsed(&bytes);
     assert_eq!(report["schema"], "blockcanary.report/1");
@@ -47,7 +47,7 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         "involuntary_switches": null});
     assert_eq!(report["scheduling"], scheduling);
     assert_eq!(report["repeats"], value!({"count": 0, "wall_ms_total": 0, "last_unix_ms": null}));
-    for key in ["what", "run_queue_wait_ms", "progress", "threads"] {
+    for key in ["what", "run_queue_wait_ms", "progress", "threads", "threads_left_out"] {
         assert!(report[key].is_null(), "{key}");
     }
     for key in ["samples", "hot_stacks", "cpu", "top_threads"] {
@@ -138,12 +138,16 @@ fn the_cause_is_told_with_its_reasons() {
     holder.add(START_NS + 300 * MS, &[(ENGINE, 0x500, Some(b"load"), 0)]);
     let name = Short::end_of(b"Loader \"1\"");
     let top = [Some(TopThread { tid: 7, name, load: 99_999 }), None];
-    let whose = [Some(OtherThread { tid: 7, name, role: "lock holder" })];
+    holder.add(START_NS + 301 * MS, &[]);
+    let whose = [
+        Some(OtherThread { tid: 7, name, role: Some("lock holder"), is_watched: false }),
+        Some(OtherThread { tid: 9, name: Short::end_of(b"\xff"), role: None, is_watched: true }),
+    ];
     let mut block = block(&evidence);
     block.reasons.shares = [0, 15, 0, 985, 0, 0, 0, 0];
     block.reasons.scheduling = Scheduling { minor_faults: Some(1), voluntary_switches: Some(3), ..Scheduling::NONE };
     block.reasons.top = &top;
-    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view() };
+    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view(), left_out: Some(3) };
     let mut context = context();
     context.cores = 4;
     let report = parsed(&json(&block, &context));
@@ -155,10 +159,16 @@ fn the_cause_is_told_with_its_reasons() {
     assert_eq!(report["top_threads"], value!([{"tid": 7, "name": "Loader \"1\"", "percent": 400}]));
     let frames = value!([{"pc": "0x70000500", "module": "/data/app/lib/libengine.so", "module_offset": "0x500",
         "build_id": "00ff12", "symbol": "load", "symbol_offset": "0x0"}]);
-    let thread = value!([{"tid": 7, "name": "Loader \"1\"", "role": "lock holder", "offset_ms": 300,
-        "method": "signal", "thread_state": "S", "truncated": false, "frames_cut": 0, "approximate": false,
-        "frames": frames}]);
-    assert_eq!(report["threads"], thread);
+    let thread = value!([{"tid": 7, "name": "Loader \"1\"", "role": "lock holder", "watched": false, "offset_ms": 300,
+        "method": "signal", "state": "S", "truncated": false, "frames_cut": 0, "approximate": false,
+        "frames": frames}, {"tid": 9, "name": "\u{fffd}", "role": null, "watched": true, "offset_ms": 301,
+        "method": "no_stack", "state": "S", "truncated": false, "frames_cut": 0, "approximate": false,
+        "frames": []}]);
+    assert_eq!((&report["threads"], &report["threads_left_out"]), (&thread, &value!(3)));
+    // All were asked for, and there was no other.
+    block.reasons.others = OtherThreads { left_out: Some(0), ..OtherThreads::default() };
+    let report = parsed(&json(&block, &context));
+    assert_eq!((&report["threads"], &report["threads_left_out"]), (&value!([]), &value!(0)));
 }
 
 #[test]

@@ -146,14 +146,18 @@ fn the_cause_stands_under_keys_of_ours() {
     holder.add(START_NS + 300 * MS, &[(ENGINE, 0x500, Some(b"load"), 0x20)]);
     let name = Short::end_of(b"Loader");
     let top = [Some(TopThread { tid: 7, name, load: 8_799 }), Some(TopThread { tid: 8, name, load: 100 }), None];
-    let whose = [Some(OtherThread { tid: 7, name, role: "lock holder" })];
+    holder.add(START_NS + 301 * MS, &[]);
+    let whose = [
+        Some(OtherThread { tid: 7, name, role: Some("lock holder"), is_watched: false }),
+        Some(OtherThread { tid: 9, name: Short::end_of(b"a\nstack = "), role: None, is_watched: true }),
+    ];
     let mut block = block(&evidence);
     block.cause_detail = Some("futex 0x7f00 held by tid 7 'Loader' = \"x\"".as_bytes());
     block.reasons.shares = [0, 15, 4, 981, 0, 0, 0, 0];
     block.reasons.scheduling = Scheduling { major_faults: Some(2), voluntary_switches: Some(3), ..Scheduling::NONE };
     block.reasons.top = &top;
     let without = text(&block, &context());
-    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view() };
+    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view(), left_out: Some(3) };
     let log = text(&block, &context());
     // All of it is beside what the reader takes.
     assert_eq!(read(&log).stack, read(&without).stack);
@@ -164,6 +168,7 @@ fn the_cause_stands_under_keys_of_ours() {
         "block-cause-shares = lock 98 %, running 2 %",
         "faults-major = 2",
         "switches-voluntary = 3",
+        "more-threads = 3",
         "busiest-threads = 7 'Loader' 87 %, 8 'Loader' 1 %",
     ] {
         let place = lines.iter().position(|line| line == own).unwrap_or_else(|| panic!("{own}: {lines:#?}"));
@@ -173,10 +178,13 @@ fn the_cause_stands_under_keys_of_ours() {
     let log = String::from_utf8(log).unwrap();
     let (before, _) = log.split_once("\nstack = ").unwrap();
     let sections: Vec<&str> = before.split(&["***"; 16].join(" ")).skip(1).collect();
-    assert_eq!(sections.len(), 2);
-    let expected = "\npid: 4242, tid: 7, name: Loader  >>> com.example.game <<<\n    \
-                    #00 pc 0000000000000500  /data/app/lib/libengine.so (load+32) (BuildId: 00ff12)\n";
+    assert_eq!(sections.len(), 3);
+    let expected = "\npid: 4242, tid: 7, name: Loader  >>> com.example.game <<<\n\
+                    state: S (sleeping), lock holder\n    #00 pc 0000000000000500  /data/app/lib/libengine.so (load+32) (BuildId: 00ff12)\n\n";
     assert_eq!(sections[1], expected);
+    let expected = "\npid: 4242, tid: 9, name: a?stack =   >>> com.example.game <<<\n\
+                    state: S (sleeping), watched\n    (no stack)\n";
+    assert_eq!(sections[2], expected);
     assert!(sections[0].ends_with("\n\n"), "a line that is no frame ends the first");
 }
 

@@ -7,6 +7,7 @@ use super::memory::{self, Parts};
 use super::settings::Settings;
 use super::threads;
 use crate::report::delivery::Delivery;
+use crate::report::dump::Page;
 use crate::report::facts::Facts;
 use crate::report::filing::Filing;
 use crate::report::filter::Judge;
@@ -18,10 +19,11 @@ use crate::report::recorder::recover::Recovery;
 use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
 use crate::report::store::Store;
+use crate::report::text_space::TextSpace;
 use crate::report::writer::Writer;
 use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
-use crate::sample::evidence::{Evidence, OTHERS};
+use crate::sample::evidence::Evidence;
 use crate::sample::named::Named;
 use crate::sample::sampler::Sampler;
 use crate::sample::strings::Strings;
@@ -33,10 +35,12 @@ use crate::sys::mapping::Mapping;
 use crate::sys::process;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
+use crate::watch::desk::Desk;
 use crate::watch::gaps::Gaps;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
+use crate::watch::surveys::Rounds;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::*};
 
@@ -58,6 +62,10 @@ pub struct Handles {
     pub delivery: &'static Delivery,
     /// The monitor's orders.
     pub orders: &'static Orders,
+    /// Where dumps are asked for.
+    pub desk: &'static Desk,
+    /// What they are written with.
+    pub page: &'static Lock<(Page, &'static mut [u8])>,
     switches: &'static Switches,
 }
 
@@ -109,14 +117,32 @@ impl Engine {
             utc_offset_s: AtomicI32::new(clock::utc_offset_s()),
         };
         let built = (|| {
+            let switches = &*mapping.place(switches)?;
+            let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
+            let process_name = keep(facts::process_name())?;
+            let (model, api_level) = facts::device();
+            let (model, api_level) = (keep(model)?, keep(api_level)?);
+            let (text, index) = parts.names;
+            let named = Named::new(parts.places, parts.evicted, Strings::new(text, index));
+            let named = &*mapping.place(Lock::new(named))?;
+            let (page_frames, page_text, page_copies, page_buffer) = parts.page;
+            let page = Page {
+                resolver: Resolver::new(named, page_copies, settings.redact_paths),
+                frames: page_frames,
+                text: TextSpace::new(page_text),
+                pid: thread::pid(),
+                process_name,
+                redact_paths: settings.redact_paths,
+                utc_offset_s: &switches.utc_offset_s,
+            };
             let handles = Handles {
-                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, OTHERS)))?,
+                evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, parts.others)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
-                switches: mapping.place(switches)?,
+                desk: mapping.place(Desk::new(parts.dump))?,
+                page: mapping.place(Lock::new((page, page_buffer)))?,
+                switches,
             };
-            let (text, index) = parts.names;
-            let named = &*mapping.place(Lock::new(Named::new(parts.places, Strings::new(text, index))))?;
             let meter = settings.cpu.then(|| Meter::new(thread::cores()));
             SYSTEM_CPU_AVAILABLE.store(meter.as_ref().is_some_and(Meter::knows_machine), Relaxed);
             let looks = Looks {
@@ -137,16 +163,16 @@ impl Engine {
                 },
                 gaps: Gaps::NONE,
                 next_id: first_id(),
+                rounds: parts.rounds.map(Rounds::new),
             };
-            let monitor = mapping.place(Monitor::new(looks, handles.orders, settings.signal, life::end_by_itself))?;
-            let (model, api_level) = facts::device();
-            let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
+            let (orders, desk) = (handles.orders, handles.desk);
+            let monitor = mapping.place(Monitor::new(looks, orders, desk, settings.signal, life::end_by_itself))?;
             let facts = Facts {
                 words: settings.words.map(|word| words.keep(word?.to_bytes())),
-                process_name: keep(facts::process_name())?,
+                process_name,
                 pid: thread::pid(),
-                model: keep(model)?,
-                api_level: keep(api_level)?,
+                model,
+                api_level,
                 cores: thread::cores(),
                 formats: settings.formats,
                 redact_paths: settings.redact_paths,

@@ -10,6 +10,7 @@ use crate::report::filter::FILTER;
 use crate::report::listeners;
 use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
+use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::vdso;
 use crate::sys::{counters, descriptors, fault, fork, log, signal, thread};
@@ -56,6 +57,8 @@ pub enum Refusal {
     Fault,
     /// An installation could not be made.
     Failed(Failure),
+    /// What was to be written could not be.
+    Output(Errno),
 }
 
 /// The installation, which stays as long as this does.
@@ -101,7 +104,12 @@ pub fn is_in_callback() -> bool {
 
 /// Is there an installation that may be used?
 pub fn check_installed() -> Result<(), Refusal> {
-    life()?.user().map(drop)
+    use_it().map(drop)
+}
+
+/// The installation, for a call that goes on for a while.
+pub fn use_it() -> Result<Use, Refusal> {
+    life()?.user()
 }
 
 /// Makes an installation.
@@ -247,7 +255,7 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
     if is_in_callback() {
         return Err(Refusal::Thread);
     }
-    let user = life()?.user()?;
+    let user = use_it()?;
     let end = Ticks::now().plus(timeout_ns);
     // Without any patience nothing could ever be said to be done.
     if !user.orders.look_now(timeout_ns.max(SHORTEST_FLUSH_NS)) {

@@ -1,5 +1,6 @@
 //! An installation: its memory, its threads, its life from install to uninstall.
 
+pub mod dump;
 pub mod facts;
 pub mod health;
 pub mod install;

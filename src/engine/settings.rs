@@ -25,6 +25,8 @@ pub struct Settings<'a> {
     pub dumpable_window: bool,
     /// Measure CPU load.
     pub cpu: bool,
+    /// Take the stacks of all threads with each block.
+    pub all_threads: bool,
     /// Tell of blocks that go on.
     pub report_ongoing: bool,
     /// Tell of blocks although a debugger is attached.
@@ -67,6 +69,7 @@ impl Default for Settings<'_> {
             method: Method::Auto,
             dumpable_window: true,
             cpu: true,
+            all_threads: false,
             report_ongoing: true,
             while_debugging: false,
             redact_paths: false,

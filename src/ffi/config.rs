@@ -93,7 +93,6 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
         raw.assume_init()
     };
     check(&raw)?;
-    support(&raw)?;
     let or = |value: u32, default: u32| if value == 0 { default } else { value };
     let ns = |ms: u32| u64::from(ms) * 1_000_000;
     // SAFETY: the caller vouches for the strings.
@@ -114,6 +113,7 @@ pub unsafe fn read<'a>(config: *const bc_config) -> Result<Settings<'a>, bc_stat
         },
         dumpable_window: is_on(raw.dumpable_window, true),
         cpu: is_on(raw.cpu_sampling, true),
+        all_threads: is_on(raw.all_threads_on_block, false),
         report_ongoing: is_on(raw.report_ongoing, true),
         while_debugging: is_on(raw.while_debugging, false),
         redact_paths: is_on(raw.redact_paths, false),
@@ -183,15 +183,6 @@ fn check(raw: &Raw) -> Result<(), bc_status> {
     if raw.max_report_bytes != 0 && raw.max_report_bytes < 65_536 {
         log_error!("bc_config.max_report_bytes: {} is less than 65536", raw.max_report_bytes);
         return Err(BC_ERROR_INVALID_ARGUMENT);
-    }
-    Ok(())
-}
-
-/// Nothing is asked for that this version does not have yet. What asks for less than that is honoured.
-fn support(raw: &Raw) -> Result<(), bc_status> {
-    if raw.all_threads_on_block == ON {
-        log_error!("bc_config.all_threads_on_block: not in this version");
-        return Err(BC_ERROR_UNSUPPORTED);
     }
     Ok(())
 }

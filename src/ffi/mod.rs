@@ -12,6 +12,7 @@ pub mod looper;
 pub mod loops;
 pub mod progress;
 pub mod statistics;
+pub mod threads;
 pub mod version;
 
 use crate::abi::bc_status::{self, *};
@@ -26,6 +27,6 @@ fn status(result: Result<(), Refusal>) -> bc_status {
         Err(Refusal::Timeout) => BC_ERROR_TIMEOUT,
         Err(Refusal::Fault) => BC_ERROR_INTERNAL,
         Err(Refusal::Failed(Failure::NoMemory)) => BC_ERROR_NO_MEMORY,
-        Err(Refusal::Failed(Failure::Directory(_))) => BC_ERROR_IO,
+        Err(Refusal::Failed(Failure::Directory(_)) | Refusal::Output(_)) => BC_ERROR_IO,
     }
 }

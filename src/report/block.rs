@@ -72,11 +72,13 @@ pub struct OtherThreads<'a> {
     pub whose: &'a [Option<OtherThread>],
     /// A sample of each.
     pub samples: Samples<'a>,
+    /// If all threads are to be told: how many are not among them.
+    pub left_out: Option<u32>,
 }
 
 impl Default for OtherThreads<'_> {
     fn default() -> Self {
-        OtherThreads { whose: &[], samples: Samples::NONE }
+        OtherThreads { whose: &[], samples: Samples::NONE, left_out: None }
     }
 }
 

@@ -137,7 +137,7 @@ mod tests {
     fn delivery() -> Delivery {
         let _ = TextSpace::new(&mut []);
         Delivery::new(core::array::from_fn(|_| {
-            Some(Box::leak(Box::new(Parcel::new(&mut [], &mut [], &mut [], &mut []))))
+            Some(Box::leak(Box::new(Parcel::new(&mut [], &mut [], &mut [], &mut [], &mut []))))
         }))
     }
 

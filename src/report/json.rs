@@ -28,9 +28,15 @@ pub fn write(sink: &mut Sink, block: &Block, context: &Context) {
     json.key("top_threads");
     json.list(block.reasons.top.iter().flatten(), |json, thread| top_thread(json, thread, context.cores));
     json.key("threads");
-    match block.reasons.others.whose {
-        [] => json.sink.text("null"),
+    let others = &block.reasons.others;
+    match others.whose {
+        [] if others.left_out.is_none() => json.sink.text("null"),
         _ => json.list(block.reasons.others.iter(), |json, (whose, sample)| other_thread(json, block, &whose, &sample)),
+    }
+    json.key("threads_left_out");
+    match others.left_out {
+        Some(count) => json.sink.decimal(count.into()),
+        None => json.sink.text("null"),
     }
     surroundings(json, context);
     json.key("health");
@@ -214,31 +220,33 @@ fn top_thread(json: &mut Json, thread: &TopThread, cores: u32) {
     json.sink.text("}");
 }
 
-/// A thread that has to do with the block.
+/// A thread that has to do with the block, or any, if all are told.
 fn other_thread(json: &mut Json, block: &Block, whose: &OtherThread, sample: &Sample) {
     json.sink.text("{\"tid\":");
     json.sink.signed(whose.tid.into());
     json.inner("name");
     json.sink.json_string(whose.name.bytes());
     json.inner("role");
-    json.word(Some(whose.role));
+    json.word(whose.role);
+    json.inner("watched");
+    json.flag(whose.is_watched);
     json.sink.text(",");
-    sample_members(json, block, sample);
+    sample_members(json, block, sample, "state");
     json.sink.text("}");
 }
 
 fn write_sample(json: &mut Json, block: &Block, sample: &Sample) {
     json.sink.text("{");
-    sample_members(json, block, sample);
+    sample_members(json, block, sample, "thread_state");
     json.sink.text("}");
 }
 
-fn sample_members(json: &mut Json, block: &Block, sample: &Sample) {
+fn sample_members(json: &mut Json, block: &Block, sample: &Sample, state: &str) {
     json.name("offset_ms");
     json.sink.ms_between(block.start_ns, sample.time_ns);
     json.inner("method");
     json.word(sample.method.map(words::method));
-    json.inner("thread_state");
+    json.inner(state);
     json.sink.json_optional(sample.thread_state.as_ref().map(core::slice::from_ref));
     json.inner("truncated");
     json.flag(sample.truncated);

@@ -1,26 +1,29 @@
 //! What BlockCanary's log does not have and ours does: more keys, and the leading stack as a section that `ndk-stack`
 //! symbolises as it stands.
 
-use super::block::{Block, CAUSES, Context, Repeats};
+use super::block::{Block, CAUSES, Context, OtherThread, Repeats};
 use super::detail;
 use super::hot::HotStacks;
+use super::native::{self, Program, Thread};
 use super::sink::Sink;
 use super::text::{end, key, number, value};
-use super::view::{Frame, Frames, base_name};
 use super::words;
 use crate::sample::cause;
 
 /// Writes both; what the log's readers take for keys of their own must not begin a line here.
 pub(super) fn write(sink: &mut Sink, block: &Block, context: &Context) {
     keys(sink, block);
+    let program = Program { pid: context.pid, name: context.process_name, redact_paths: context.redact_paths };
     let hot = HotStacks::of(block.samples);
     let leader = context.concern.leader(block.samples, &hot);
     if let Some(sample) = leader.and_then(|leader| block.samples.get(leader)) {
-        native_stack(sink, context, block.tid, block.loop_name, sample.frames);
+        native::stack(sink, &program, block.tid, block.loop_name, sample.frames);
     }
     // A section each: whoever symbolises the first does so with the others.
-    for (whose, sample) in block.reasons.others.iter().filter(|(_, sample)| !sample.frames.is_empty()) {
-        native_stack(sink, context, whose.tid, whose.name.bytes(), sample.frames);
+    for (whose, sample) in block.reasons.others.iter() {
+        let OtherThread { tid, name, role, is_watched } = &whose;
+        let (tid, name, role, is_watched) = (*tid, name.bytes(), *role, *is_watched);
+        native::thread(sink, &program, &Thread { tid, name, role, is_watched, call: None, loop_name: None }, &sample);
     }
 }
 
@@ -59,6 +62,9 @@ fn keys(sink: &mut Sink, block: &Block) {
         }
     }
     top_threads(sink, block);
+    if let Some(left_out) = block.reasons.others.left_out.filter(|left_out| *left_out > 0) {
+        number(sink, "more-threads", left_out.into());
+    }
     repeats(sink, &block.repeats);
     end(sink);
 }
@@ -117,60 +123,3 @@ fn top_threads(sink: &mut Sink, block: &Block) {
         end(sink);
     }
 }
-
-/// `ndk-stack` begins at the banner and ends at the first line behind the frames that is none. It reads a path up to a
-/// space and looks for its base name only.
-fn native_stack(sink: &mut Sink, context: &Context, tid: i32, name: &[u8], frames: Frames) {
-    sink.text("*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: ");
-    sink.signed(context.pid.into());
-    sink.text(", tid: ");
-    sink.signed(tid.into());
-    sink.text(", name: ");
-    sink.plain(name);
-    sink.text("  >>> ");
-    sink.plain(context.process_name);
-    sink.text(" <<<\n");
-    for (depth, frame) in frames.iter().enumerate() {
-        native_frame(sink, depth, &frame, context.redact_paths);
-    }
-    sink.text("\n");
-}
-
-fn native_frame(sink: &mut Sink, depth: usize, frame: &Frame, redact_paths: bool) {
-    // A return address may already belong to the next line of source, or to the next function after a call that never
-    // returns.
-    let back = if depth == 0 { 0 } else { INSTRUCTION };
-    let address = frame.module.map_or(frame.pc, |_| frame.module_offset);
-    sink.text("    #");
-    sink.padded(depth as u64, 2);
-    sink.text(" pc ");
-    sink.hex(address.checked_sub(back).unwrap_or(address), 16);
-    sink.text("  ");
-    match frame.module {
-        Some(path) if redact_paths || path.contains(&b' ') => sink.plain(base_name(path)),
-        Some(path) => sink.plain(path),
-        None => sink.text("<unknown>"),
-    }
-    if let (Some(symbol), Some(offset)) = (frame.symbol, frame.symbol_offset.checked_sub(back)) {
-        sink.text(" (");
-        sink.plain(symbol);
-        sink.text("+");
-        sink.decimal(offset);
-        sink.text(")");
-    }
-    if let Some(build_id) = frame.build_id {
-        sink.text(" (BuildId: ");
-        sink.plain(build_id);
-        sink.text(")");
-    }
-    sink.text("\n");
-}
-
-/// How far a tombstone steps back from a return address: the length of the shortest call where lengths differ.
-const INSTRUCTION: u64 = if cfg!(target_arch = "aarch64") {
-    4
-} else if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-    1
-} else {
-    2
-};

@@ -13,7 +13,6 @@ use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
 use crate::sample::cause::{Cause, Facts, judge};
-use crate::sample::chain;
 use crate::sample::cpu::{CpuTime, between, queue_wait};
 use crate::sample::evidence::{Evidence, OtherThread, Sample};
 use crate::sample::named::Key;
@@ -49,7 +48,7 @@ pub struct Parcel {
     /// Those of other threads, then the block's own.
     samples: &'static mut [bc_sample],
     sample_count: usize,
-    others: [Option<OtherThread>; chain::MOST],
+    others: &'static mut [Option<OtherThread>],
     other_count: usize,
     /// Those of all samples, one sample's behind the other's.
     frames: &'static mut [bc_frame],
@@ -63,9 +62,11 @@ pub struct Parcel {
 unsafe impl Send for Parcel {}
 
 impl Parcel {
-    /// Empty. Room for so many samples, frames of all samples together, CPU ticks and bytes of text.
+    /// Empty. Room for so many samples, other threads among them, frames of all samples together, CPU ticks and bytes of
+    /// text.
     pub fn new(
         samples: &'static mut [bc_sample],
+        others: &'static mut [Option<OtherThread>],
         frames: &'static mut [bc_frame],
         ticks: &'static mut [CpuTick],
         text: &'static mut [u8],
@@ -83,7 +84,7 @@ impl Parcel {
             detail: ptr::null(),
             samples,
             sample_count: 0,
-            others: [None; chain::MOST],
+            others,
             other_count: 0,
             frames,
             frame_count: 0,
@@ -140,6 +141,8 @@ impl Parcel {
             if other < self.others.len() && self.keep(sample, pcs) {
                 self.others.iter_mut().skip(other).take(1).for_each(|place| *place = sample.other);
                 (self.other_count, self.sample_count) = (other + 1, 0);
+            } else if let Some(left_out) = &mut self.case.threads_left_out {
+                *left_out += 1;
             }
         }
     }
@@ -153,16 +156,7 @@ impl Parcel {
         for (depth, (frame, pc)) in frames.iter_mut().zip(pcs).enumerate() {
             *frame = unresolved(Key { pc: *pc, is_outer: sample.is_outer(depth), table: sample.table });
         }
-        *place = bc_sample {
-            time_ns: sample.at.0,
-            method: sample.method,
-            frames_cut: sample.frames_cut,
-            frame_count: frames.len(),
-            frames: if frames.is_empty() { ptr::null() } else { frames.as_ptr() },
-            thread_state: sample.thread_state as c_char,
-            truncated: sample.truncated,
-            approximate: sample.approximate,
-        };
+        *place = with_frames(sample, frames);
         self.sample_count += 1;
         self.frame_count = used.saturating_add(pcs.len());
         true
@@ -223,7 +217,11 @@ impl Parcel {
         let samples = self.samples.get(..self.other_count).unwrap_or(&[]);
         // SAFETY: as above.
         let samples = unsafe { Samples::new(samples) };
-        OtherThreads { whose: self.others.get(..self.other_count).unwrap_or(&[]), samples }
+        OtherThreads {
+            whose: self.others.get(..self.other_count).unwrap_or(&[]),
+            samples,
+            left_out: self.case.threads_left_out,
+        }
     }
 
     fn view(&self) -> Samples<'_> {
@@ -310,4 +308,18 @@ impl Parcel {
 
 fn name(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or(&[])
+}
+
+/// A sample as listeners get it.
+pub(super) fn with_frames(sample: &Sample, frames: &[bc_frame]) -> bc_sample {
+    bc_sample {
+        time_ns: sample.at.0,
+        method: sample.method,
+        frames_cut: sample.frames_cut,
+        frame_count: frames.len(),
+        frames: if frames.is_empty() { ptr::null() } else { frames.as_ptr() },
+        thread_state: sample.thread_state as c_char,
+        truncated: sample.truncated,
+        approximate: sample.approximate,
+    }
 }

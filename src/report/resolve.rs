@@ -54,7 +54,7 @@ pub struct Resolver {
 unsafe impl Send for Resolver {}
 
 impl Resolver {
-    /// With room for `COPIES` copies.
+    /// With room for so many copies.
     pub fn new(named: &'static Lock<Named>, copies: &'static mut [Copy], redact_paths: bool) -> Resolver {
         Resolver { named, copies, block: 0, redact_paths, searched: None }
     }
@@ -136,7 +136,7 @@ impl Resolver {
 
     /// The copy of a string for this block; null for an empty one and one that does not fit.
     fn copied(&mut self, at: At, string: &[u8], text: &mut TextSpace) -> *const c_char {
-        let number = (at ^ at >> 10) as usize % COPIES;
+        let number = (at ^ at >> 10) as usize % self.copies.len().max(1);
         let known = self.copies.get(number).filter(|copy| (copy.at, copy.block) == (at, self.block));
         if let Some(copy) = known {
             return copy.text;

@@ -244,7 +244,7 @@ fn stamp(sink: &mut Sink, block: &Block, context: &Context, time_ns: u64) {
 }
 
 /// `MM-dd `.
-fn day(sink: &mut Sink, time: Civil) {
+pub(super) fn day(sink: &mut Sink, time: Civil) {
     sink.padded(time.month.into(), 2);
     sink.text("-");
     sink.padded(time.day.into(), 2);
@@ -252,7 +252,7 @@ fn day(sink: &mut Sink, time: Civil) {
 }
 
 /// `HH:mm:ss`.
-fn clock(sink: &mut Sink, time: Civil) {
+pub(super) fn clock(sink: &mut Sink, time: Civil) {
     sink.padded(time.hour.into(), 2);
     sink.text(":");
     sink.padded(time.minute.into(), 2);

@@ -12,6 +12,7 @@ use crate::sample::evidence::Evidence;
 use crate::sys::bell::Bell;
 use crate::sys::counters::{BLOCKS_FILTERED, BLOCKS_SEEN};
 use crate::sys::lock::Lock;
+use crate::sys::log;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// The thread's state.
@@ -40,6 +41,7 @@ impl Writer {
         loop {
             let heard = self.bell.heard();
             let quit = self.quit.load(Acquire);
+            log::tell_deferred();
             if self.tidy.swap(false, AcqRel) {
                 self.filing.tidy();
             }

@@ -18,9 +18,6 @@ const RUNNING_NS: u64 = 30_000;
 const APART_NS: u64 = 60_000;
 /// Between two looks at a thread that is kept from running.
 const STARVED_NS: u64 = 500_000;
-/// How long a thread is looked at that neither waits nor runs.
-const PATIENCE_NS: u64 = 20_000_000;
-
 /// What it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
@@ -50,9 +47,9 @@ enum Glance {
     WaitingUnseen,
 }
 
-/// Looks at a thread until it is clear what it does.
-pub fn observe(tid: i32, files: &SubjectFiles) -> Activity {
-    let end = Ticks::now().plus(PATIENCE_NS);
+/// Looks at a thread until it is clear what it does, for so long at most while it neither waits nor runs.
+pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64) -> Activity {
+    let end = Ticks::now().plus(patience_ns);
     // CPU clock and voluntary switches at the first look of an unbroken run.
     let mut first: Option<(u64, u64)> = None;
     loop {
@@ -102,7 +99,7 @@ pub fn glimpse(files: &SubjectFiles) -> (Doing, u8) {
 }
 
 /// Times that the thread has given up its processor of itself.
-fn switches(files: &SubjectFiles) -> u64 {
+pub fn switches(files: &SubjectFiles) -> u64 {
     let mut text = [0; 2048];
     files.status.read(&mut text).ok().and_then(voluntary_switches).unwrap_or(0)
 }

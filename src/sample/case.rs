@@ -114,6 +114,12 @@ pub struct Case {
     pub shares: u64,
     /// Which repeat of that one it is.
     pub repeat: u32,
+    /// The stacks of all threads are to be taken for it.
+    pub wants_threads: bool,
+    /// While they are taken, none of its states is written before this time.
+    pub held: Option<Ticks>,
+    /// Threads whose stacks it lacks, of those that it should have; `None`: it should have none.
+    pub threads_left_out: Option<u32>,
 }
 
 impl Case {
@@ -152,6 +158,9 @@ impl Case {
         is_wanted: None,
         shares: 0,
         repeat: 0,
+        wants_threads: false,
+        held: None,
+        threads_left_out: None,
     };
 
     /// The moment of sample tick number `ticks + 1`, counted from the begin.

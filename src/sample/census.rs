@@ -108,13 +108,17 @@ fn insert(top: &mut [Option<TopThread>; TOP], tid: i32, load: u32) {
 
 /// Calls `visit` with the CPU clock of each thread of the process until it says no.
 fn each_thread(visit: &mut dyn FnMut(i32, u64) -> bool) {
+    each_tid(&mut |tid| thread_cpu(tid).is_none_or(|cpu_ns| visit(tid, cpu_ns)));
+}
+
+/// Calls `visit` with each thread of the process until it says no.
+pub fn each_tid(visit: &mut dyn FnMut(i32) -> bool) {
     let mut names = [0; 2048];
     let Ok(directory) = files::open_directory(c"/proc/self/task") else { return };
     while let Ok(filled @ 1..) = files::read_directory(&directory, &mut names) {
         for entry in Entries(names.get(..filled).unwrap_or(&[])) {
-            let tid = entry.name.to_str().ok().and_then(|name| name.parse().ok());
-            let Some((tid, cpu_ns)) = tid.and_then(|tid| Some((tid, thread_cpu(tid)?))) else { continue };
-            if !visit(tid, cpu_ns) {
+            let Some(tid) = entry.name.to_str().ok().and_then(|name| name.parse().ok()) else { continue };
+            if !visit(tid) {
                 return;
             }
         }

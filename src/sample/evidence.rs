@@ -19,7 +19,9 @@ pub const FEWEST: u32 = 4;
 pub const OTHERS: usize = 32;
 
 /// What another thread may have to do with a block, in words.
-pub const ROLES: [&str; 2] = ["lock holder", "awaited thread"];
+pub const ROLES: [&str; 3] = ["lock holder", "awaited thread", INTERNAL];
+/// The role of the library's own threads.
+pub const INTERNAL: &str = "internal";
 
 /// A thread that has to do with a block and is not its loop's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +30,10 @@ pub struct OtherThread {
     pub tid: i32,
     /// Its name.
     pub name: Short<15>,
-    /// What it has to do with it: one of `ROLES`.
-    pub role: &'static str,
+    /// What it has to do with it: one of `ROLES`; `None`: nothing that is known.
+    pub role: Option<&'static str>,
+    /// It is another loop's.
+    pub is_watched: bool,
 }
 
 /// One sample but for its frames.
@@ -173,7 +177,7 @@ impl Evidence {
 
     /// The next case that the writer has something to do with, oldest block first.
     pub fn next_due(&self) -> Option<usize> {
-        let due = self.cases.iter().enumerate().filter(|(_, case)| case.due.any());
+        let due = self.cases.iter().enumerate().filter(|(_, case)| case.due.any() && case.held.is_none());
         due.min_by_key(|(_, case)| case.order).map(|(number, _)| number)
     }
 
@@ -407,7 +411,7 @@ mod tests {
             let case = evidence.open_case(late(0)).unwrap();
             feed(&mut evidence, case, 1..=16);
             for tid in 1..=2 {
-                let other = Some(OtherThread { tid, name: Short::EMPTY, role: "holder" });
+                let other = Some(OtherThread { tid, name: Short::EMPTY, role: Some("holder"), is_watched: false });
                 assert!(evidence.add_other(case, Sample { other, ..Sample::EMPTY }, &[tid as u64]));
             }
             assert!(!evidence.add_other(case, Sample::EMPTY, &[]));

@@ -23,6 +23,7 @@ pub mod scheduling;
 pub mod short;
 pub mod stack;
 pub mod strings;
+pub mod survey;
 pub mod target;
 pub mod wait;
 pub mod what;

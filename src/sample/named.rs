@@ -9,8 +9,7 @@ use super::strings::{At, Strings};
 /// Places for frames: far more than the stacks of a few blocks have between them, as a rule.
 pub const PLACES: usize = 2048;
 /// Places that a frame may be kept in.
-const WAYS: usize = 8;
-const SETS: usize = PLACES / WAYS;
+pub const WAYS: usize = 8;
 /// The longest record of a module: a path as the kernel has them, a library's name behind it, and the rest.
 pub const RECORD: usize = 4608;
 const NUMBERS: usize = 4 * size_of::<u64>();
@@ -167,14 +166,14 @@ pub struct Named {
     places: &'static mut [Place],
     strings: Strings,
     /// For each set, the latest table of a frame that had to make room: what came after it is complete.
-    evicted: [u32; SETS],
+    evicted: &'static mut [u32],
     now: u32,
 }
 
 impl Named {
-    /// Empty, with `PLACES` places.
-    pub fn new(places: &'static mut [Place], strings: Strings) -> Named {
-        Named { places, strings, evicted: [0; SETS], now: 0 }
+    /// Empty. `evicted` are zeros, one for each `WAYS` of the places.
+    pub fn new(places: &'static mut [Place], evicted: &'static mut [u32], strings: Strings) -> Named {
+        Named { places, strings, evicted, now: 0 }
     }
 
     /// The frames of another sample follow.
@@ -209,7 +208,7 @@ impl Named {
         let found = *ways.get(number)?;
         // Between the two tables another module may have been there: then there is, or was, a place that says so.
         let was_another = ways.iter().any(|place| place.is_of(key) && place.last > last)
-            || self.evicted.get(set(key.pc)).is_none_or(|evicted| *evicted > last);
+            || self.evicted.get(self.set(key.pc)).is_none_or(|evicted| *evicted > last);
         if was_another {
             return self.fill(key, Place { first: key.table, last: key.table, ..found });
         }
@@ -254,7 +253,8 @@ impl Named {
         let rank = |held: &Place| if held.pc == 0 { u32::MAX } else { now.wrapping_sub(held.used) };
         let (number, oldest) = self.ways_mut(key.pc).iter_mut().enumerate().max_by_key(|(_, held)| rank(held))?;
         let before = core::mem::replace(oldest, place);
-        let evicted = self.evicted.get_mut(set(key.pc))?;
+        let set = self.set(key.pc);
+        let evicted = self.evicted.get_mut(set)?;
         *evicted = (*evicted).max(before.last);
         Some(number)
     }
@@ -285,17 +285,18 @@ impl Named {
         held.symbol
     }
 
+    fn set(&self, pc: u64) -> usize {
+        (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % self.evicted.len().max(1)
+    }
+
     fn ways(&self, pc: u64) -> &[Place] {
-        self.places.get(set(pc) * WAYS..).and_then(|rest| rest.get(..WAYS)).unwrap_or_default()
+        self.places.get(self.set(pc) * WAYS..).and_then(|rest| rest.get(..WAYS)).unwrap_or_default()
     }
 
     fn ways_mut(&mut self, pc: u64) -> &mut [Place] {
-        self.places.get_mut(set(pc) * WAYS..).and_then(|rest| rest.get_mut(..WAYS)).unwrap_or_default()
+        let first = self.set(pc) * WAYS;
+        self.places.get_mut(first..).and_then(|rest| rest.get_mut(..WAYS)).unwrap_or_default()
     }
-}
-
-fn set(pc: u64) -> usize {
-    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % SETS
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 use super::*;
 
 fn named_with(bytes: usize) -> Named {
-    Named::new(vec![Place::EMPTY; PLACES].leak(), Strings::new(vec![0; bytes].leak(), vec![0; 1024].leak()))
+    Named::new(
+        vec![Place::EMPTY; PLACES].leak(),
+        vec![0; PLACES / WAYS].leak(),
+        Strings::new(vec![0; bytes].leak(), vec![0; 1024].leak()),
+    )
 }
 
 fn named() -> Named {
@@ -85,8 +89,8 @@ fn a_gap_that_an_evicted_frame_leaves_is_not_bridged() {
     let mut named = named();
     put(&mut named, key(0x1000, 1), b"/lib/one.so", 7, b"one");
     put(&mut named, key(0x1000, 2), b"/lib/two.so", 8, b"two");
-    let same_set = (1u64..).map(|number| 0x1000 + number * 16).filter(|pc| set(*pc) == set(0x1000));
-    for pc in same_set.take(7) {
+    let same_set = (1u64..).map(|number| 0x1000 + number * 16).filter(|pc| named.set(*pc) == named.set(0x1000));
+    for pc in same_set.take(7).collect::<Vec<_>>() {
         named.begin_sample();
         // The first one is used all the time, the second one is pushed out.
         assert_eq!(named.keep(key(0x1000, 1), || None), Held::Known);

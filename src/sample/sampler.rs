@@ -26,7 +26,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 /// How long a thread may take to answer. One that runs answers in microseconds; one that other threads keep from running
 /// gets its turn within a few times the scheduler's slice.
-const PATIENCE_NS: u64 = 20_000_000;
+pub const PATIENCE_NS: u64 = 20_000_000;
 
 /// A thread that has run for so long without a wait counts as one that goes on so.
 const STEADY_NS: u64 = 50_000_000;
@@ -61,6 +61,10 @@ pub struct Subject<'a> {
     pub runs: &'a mut Runs,
     /// It is a loop's: others' waits are left alone, whatever the method.
     pub is_watched: bool,
+    /// How long it is looked at, and how long it may take to answer.
+    pub patience_ns: u64,
+    /// It gets no signal from a timer, which takes as long as a tick.
+    pub no_timer: bool,
 }
 
 /// Files of a thread that stay open while it is watched.
@@ -85,6 +89,11 @@ pub struct Runs {
 impl Runs {
     /// Nothing known.
     pub const UNKNOWN: Runs = Runs { switches: 0, since: Ticks(0) };
+
+    /// It has been seen running, and had given up its processor so often.
+    pub fn note(&mut self, switches: u64) {
+        self.way(switches, Ticks::now());
+    }
 
     /// How to signal it. One that has not waited for long will hardly begin to in the microseconds that a signal is on its
     /// way; for one that waits every so often, these are too many.
@@ -194,20 +203,34 @@ impl Sampler {
 
     /// Takes one sample.
     pub fn sample(&mut self, subject: &mut Subject) -> Taken {
+        let Some(mut sample) = self.attempt(subject) else { return Taken::Over };
+        if subject.stretch_word.load(Acquire) != subject.stretch {
+            SAMPLES_LOST.add_one();
+            return Taken::Over;
+        }
+        self.finish(&mut sample);
+        Taken::Sample(sample)
+    }
+
+    /// The first half of a sample, which may be tried again if it brings no stack. `None`: it is another thread by now.
+    pub fn attempt(&mut self, subject: &mut Subject) -> Option<Sample> {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
         sample.is_listed = self.method != Method::Off;
         if let Some(again) = self.same_wait(subject) {
             let at = core::mem::replace(&mut sample, again).at;
             sample.at = at;
-            return self.taken(subject, sample);
+            return Some(sample);
         }
         self.last_wait = None;
         if let Some(stat) = stat(subject.files) {
             if stat.start_time != subject.start_time {
-                return Taken::Over;
+                return None;
             }
             sample.thread_state = stat.state;
+            if stat.has_ended() {
+                return Some(sample);
+            }
         }
         if let (Method::Off | Method::Signal, Some(files)) = (self.method, subject.files) {
             (sample.doing, _) = activity::glimpse(files);
@@ -220,17 +243,26 @@ impl Sampler {
             (_, None) => {}
             (_, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
         }
-        self.taken(subject, sample)
+        Some(sample)
     }
 
-    fn taken(&self, subject: &Subject, mut sample: Sample) -> Taken {
-        if subject.stretch_word.load(Acquire) != subject.stretch {
-            SAMPLES_LOST.add_one();
-            return Taken::Over;
-        }
+    /// The second half: the sample counts, and its frames, which still are `frames`, get names.
+    pub fn finish(&self, sample: &mut Sample) {
         SAMPLES_TAKEN.add_one();
-        self.name_frames(&mut sample);
-        Taken::Sample(sample)
+        self.name_frames(sample);
+    }
+
+    /// Are stacks taken at all?
+    pub fn takes_stacks(&self) -> bool {
+        self.method != Method::Off
+    }
+
+    /// Can a thread be asked by signal if it runs? One that blocks the signal cannot.
+    pub fn can_ask(&self, files: &SubjectFiles) -> bool {
+        let mut text = [0; 2048];
+        let blocked = files.status.read(&mut text).ok().and_then(blocked_signals).unwrap_or(0);
+        let number = self.requests.signal().filter(|_| SIGNAL_AVAILABLE.load(Relaxed));
+        number.is_some_and(|number| blocked >> (number - 1) & 1 == 0)
     }
 
     fn name_frames(&self, sample: &mut Sample) {
@@ -257,7 +289,7 @@ impl Sampler {
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
     fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, sample: &mut Sample) {
         for _ in 0..ATTEMPTS {
-            match activity::observe(subject.tid, files) {
+            match activity::observe(subject.tid, files, subject.patience_ns) {
                 Activity::Waits { at, cpu_ns } => {
                     sample.doing = Doing::waits(&at);
                     if self.read_waiting(subject, &at, cpu_ns, sample) {
@@ -269,6 +301,9 @@ impl Sampler {
                     sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
+                    if way == Way::Timed && subject.no_timer {
+                        return;
+                    }
                     if self.method == Method::NoSignal || self.signal(subject, sample, way, still_runs) {
                         return;
                     }
@@ -349,7 +384,7 @@ impl Sampler {
             stack_low: subject.stack.start,
             stack_high: subject.stack.end,
         };
-        let answer = match self.requests.ask(&ask, way, PATIENCE_NS, may_send) {
+        let answer = match self.requests.ask(&ask, way, subject.patience_ns, may_send) {
             Ok(answer) => answer,
             Err(Silence::TakenOver) => {
                 SIGNAL_AVAILABLE.store(false, Relaxed);

@@ -42,6 +42,9 @@ impl core::fmt::Display for Errno {
             libc::EIO => "the device has failed",
             libc::EMFILE | libc::ENFILE => "too many open files",
             libc::ENOMEM => "no memory",
+            libc::EBADF => "it is not open for writing",
+            libc::EPIPE => "nobody reads it any more",
+            libc::ETIMEDOUT => "nothing was taken in time",
             libc::EBADMSG => "the file is not what was written there",
             _ => return write!(to, "error {}", self.0),
         };

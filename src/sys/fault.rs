@@ -1,15 +1,19 @@
 //! A fault of the library's own: it switches itself off and leaves the program alone.
 
 use super::thread;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
 
 static DISABLED: AtomicBool = AtomicBool::new(false);
 static OWN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+/// Their ids, for others that look at them.
+static OWN_IDS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
 /// The calling thread is the library's own, from now until `leave`.
 pub fn enter() {
     let free = |place: &&AtomicUsize| place.compare_exchange(0, thread::handle(), AcqRel, Relaxed).is_ok();
     let _ = OWN.iter().find(free);
+    let own = thread::tid();
+    let _ = OWN_IDS.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok());
 }
 
 /// It ends.
@@ -17,16 +21,26 @@ pub fn leave() {
     for place in &OWN {
         let _ = place.compare_exchange(thread::handle(), 0, AcqRel, Relaxed);
     }
+    let own = thread::tid();
+    for place in &OWN_IDS {
+        let _ = place.compare_exchange(own, 0, AcqRel, Relaxed);
+    }
 }
 
 /// In a child of fork the own threads are gone.
 pub fn forget_threads() {
     OWN.iter().for_each(|place| place.store(0, Release));
+    OWN_IDS.iter().for_each(|place| place.store(0, Release));
 }
 
 /// Is the calling thread the library's own?
 pub fn is_own_thread() -> bool {
     OWN.iter().any(|place| place.load(Acquire) == thread::handle())
+}
+
+/// Is this the id of a thread of the library's own?
+pub fn is_own(tid: i32) -> bool {
+    OWN_IDS.iter().any(|place| place.load(Acquire) == tid)
 }
 
 /// From now on calls do nothing and say so.

@@ -28,5 +28,6 @@ pub mod memory;
 pub mod process;
 pub mod procfs;
 pub mod signal;
+pub mod stream;
 pub mod thread;
 pub mod vdso;

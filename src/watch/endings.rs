@@ -75,6 +75,7 @@ impl Looks {
         }
         case.phase = Phase::Ended;
         case.due.ended = true;
+        self.want_threads_at_end(case_number, case, is_first);
         (case.wall_ns, case.excused_ns) = (wall_ns, excused_ns);
         case.cpu_last = last;
         (case.what, case.tag, case.table) = (end.what, end.tag, table);

@@ -9,6 +9,7 @@ use super::pinging::ping_if_due;
 use super::registry;
 use super::saturation::{self, Full};
 use super::slot::{self, CLOSING, Slot, WATCHED};
+use super::surveys::Rounds;
 use super::token::{SLOTS, Token};
 use super::track::{self, Track};
 use crate::log_warn;
@@ -67,6 +68,8 @@ pub struct Looks {
     pub gaps: Gaps,
     /// The next block's id.
     pub next_id: u64,
+    /// Takes the stacks of all threads for blocks, where that is wanted.
+    pub rounds: Option<Rounds>,
 }
 
 impl Looks {
@@ -281,6 +284,10 @@ impl Looks {
     fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
         let what = self.read_what(slot, seen);
         let table = self.name_callback(&what, seen.tag);
+        if self.rounds.is_some() && self.is_news(number, is_hang) {
+            // All are taken anew.
+            self.evidence.lock().forget_others(number);
+        }
         self.look_closer(number, is_hang);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
@@ -301,6 +308,9 @@ impl Looks {
         }
         let tells_hang = is_hang && !core::mem::replace(&mut case.is_hang, is_hang);
         case.due.hang |= tells_hang;
+        if is_first || tells_hang {
+            self.want_threads(case);
+        }
         if is_first {
             slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(number);
@@ -309,6 +319,12 @@ impl Looks {
             drop(evidence);
             self.writer.ring();
         }
+    }
+
+    /// Will something be told of a case that has not been?
+    pub(super) fn is_news(&self, number: usize, is_hang: bool) -> bool {
+        let evidence = self.evidence.lock();
+        evidence.case(number).is_some_and(|case| case.phase == Phase::Late || (is_hang && !case.is_hang))
     }
 
     /// A debugger is attached to the loop's thread now, and blocks are not told then.

@@ -3,6 +3,7 @@
 pub mod allowances;
 pub mod bell;
 pub mod buckets;
+pub mod desk;
 pub mod endings;
 pub mod gaps;
 pub mod gate;
@@ -20,6 +21,7 @@ pub mod registry;
 pub mod saturation;
 pub mod slot;
 pub mod statistics;
+pub mod surveys;
 pub mod tally;
 pub mod token;
 pub mod track;

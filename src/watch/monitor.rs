@@ -1,6 +1,7 @@
 //! The monitor: looks at the marks, judges, and sees to it that late stretches are sampled and become blocks.
 
 use super::bell;
+use super::desk::Desk;
 use super::gaps::was_stopped;
 use super::gate::GATE;
 use super::judge::interval_ns;
@@ -9,6 +10,7 @@ use super::orders::Orders;
 use super::registry;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
+use crate::sys::log;
 use crate::sys::procfs::{ProcFile, SchedStat};
 use crate::sys::thread;
 
@@ -34,11 +36,14 @@ pub struct Outlook {
 pub struct Monitor {
     looks: Looks,
     orders: &'static Orders,
+    desk: &'static Desk,
     /// Signal that was asked for, 0 for any.
     signal: i32,
     /// Ends watching when its time is over.
     end: fn(),
     is_running: bool,
+    /// Watching is off, and the signal is taken for a call that wants the stacks of all threads.
+    has_borrowed: bool,
     last_activity: Ticks,
     is_parking: bool,
     /// This thread's `schedstat`.
@@ -47,13 +52,15 @@ pub struct Monitor {
 
 impl Monitor {
     /// Not yet running.
-    pub fn new(looks: Looks, orders: &'static Orders, signal: i32, end: fn()) -> Monitor {
+    pub fn new(looks: Looks, orders: &'static Orders, desk: &'static Desk, signal: i32, end: fn()) -> Monitor {
         Monitor {
             looks,
             orders,
+            desk,
             signal,
             end,
             is_running: false,
+            has_borrowed: false,
             last_activity: Ticks(0),
             is_parking: false,
             schedule: None,
@@ -63,6 +70,7 @@ impl Monitor {
     /// Looks until it is told to quit.
     pub fn run(&mut self) {
         thread::sleep_precisely();
+        log::defer(true);
         self.looks.probe();
         self.schedule = ProcFile::open(c"/proc/thread-self/schedstat").ok();
         loop {
@@ -75,17 +83,47 @@ impl Monitor {
             let outlook = self.looks.look();
             if orders.quit {
                 self.start_or_stop(false);
+                self.looks.end_surveys();
                 self.close();
                 self.orders.done(&orders);
+                log::defer(false);
                 return;
             }
             self.orders.done(&orders);
+            if log::has_deferred() {
+                self.looks.writer.ring();
+            }
+            if self.survey() {
+                // The loops are looked at in between.
+                continue;
+            }
             let before = Ticks::now();
             let queued_before = self.queued_ns();
             let wake = self.wake_time(&outlook, before);
             let limit = wake.into_iter().chain(orders.until).min();
             bell::MONITOR.sleep(heard, limit.map(|limit| limit.since(before)));
             self.account_for(before, wake, queued_before, outlook.interval_ns);
+        }
+    }
+
+    /// Goes on with taking the stacks of all threads. `true`: there is more to do.
+    fn survey(&mut self) -> bool {
+        let for_blocks = self.looks.survey_for_blocks();
+        let Some(survey) = self.desk.take_order() else {
+            self.give_back_borrowed();
+            return for_blocks;
+        };
+        if !self.is_running && !core::mem::replace(&mut self.has_borrowed, true) {
+            self.looks.sampler.start(self.signal, survey.avoid);
+        }
+        self.looks.survey_for_call(survey);
+        self.desk.put_back(survey);
+        true
+    }
+
+    fn give_back_borrowed(&mut self) {
+        if core::mem::take(&mut self.has_borrowed) {
+            self.looks.sampler.stop();
         }
     }
 
@@ -121,6 +159,7 @@ impl Monitor {
             return;
         }
         self.is_running = is_running;
+        self.give_back_borrowed();
         if is_running {
             self.last_activity = Ticks::now();
             self.looks.sampler.start(self.signal, self.orders.signals_to_avoid());

@@ -1,6 +1,7 @@
 //! Finding out why a late stretch is late, for `Looks`.
 
 use super::looks::Looks;
+use super::slot::{self, WATCHED};
 use super::track;
 use crate::abi::bc_cause::BC_CAUSE_LOCK;
 use crate::sample::activity;
@@ -10,7 +11,7 @@ use crate::sample::chain::{self, Chain};
 use crate::sample::doing::Doing;
 use crate::sample::evidence::{OtherThread, ROLES, Sample};
 use crate::sample::owner;
-use crate::sample::sampler::{Runs, Subject, Taken};
+use crate::sample::sampler::{self, Runs, Subject, Taken};
 use crate::sample::wait::{self, Wait};
 use crate::sys::clock::{Ticks, thread_cpu};
 use crate::sys::dumpable;
@@ -19,7 +20,7 @@ use crate::sys::procfs::{KernelState, SystemCall, ThreadStat, open_of_thread};
 use crate::sys::thread;
 use crate::unwind::elf::Span;
 use arrayvec::ArrayVec;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A look at all holders begins no further one after so long.
 const PATIENCE_NS: u64 = 20_000_000;
@@ -44,15 +45,11 @@ impl Looks {
 
     /// A block passes its limit, or is told as a hang: what it waits for is looked at once more, and closer.
     pub(super) fn look_closer(&mut self, case: usize, is_hang: bool) {
-        let Some(known) =
-            self.evidence.lock().case(case).map(|case| (case.slot, case.tid, case.from, case.phase, case.is_hang))
-        else {
-            return;
-        };
-        let (number, tid, from, phase, was_hang) = known;
-        if phase != Phase::Late && (was_hang || !is_hang) {
+        if !self.is_news(case, is_hang) {
             return;
         }
+        let Some(known) = self.evidence.lock().case(case).map(|case| (case.slot, case.tid, case.from)) else { return };
+        let (number, tid, from) = known;
         let may_change = self.terms.dumpable_window;
         let Some((doing, state)) = self.track(number).files().map(activity::glimpse) else { return };
         self.enter(number, case, doing, state);
@@ -90,7 +87,9 @@ impl Looks {
             }
             let Some(mut sample) = self.sample_other(*tid) else { continue };
             let role = ROLES[usize::from(place == 0 && chain.is_join)];
-            sample.other = Some(OtherThread { tid: *tid, name: census::name(*tid), role });
+            let is_watched = slot::used().any(|(_, slot)| slot.phase() == WATCHED && slot.tid.load(Relaxed) == *tid);
+            let name = census::name(*tid);
+            sample.other = Some(OtherThread { tid: *tid, name, role: Some(role), is_watched });
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             self.evidence.lock().add_other(case, sample, frames);
         }
@@ -117,6 +116,8 @@ impl Looks {
             stack: Span::default(),
             runs: &mut runs,
             is_watched: false,
+            patience_ns: sampler::PATIENCE_NS,
+            no_timer: false,
         };
         match self.sampler.sample(&mut subject) {
             Taken::Sample(sample) => Some(sample),

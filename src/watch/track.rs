@@ -5,7 +5,7 @@ use super::pinging::Pulse;
 use super::saturation::Saturation;
 use super::slot::Slot;
 use crate::sample::cpu::Reading;
-use crate::sample::sampler::{Runs, Subject, SubjectFiles};
+use crate::sample::sampler::{PATIENCE_NS, Runs, Subject, SubjectFiles};
 use crate::sample::scheduling::{Scheduling, queue_wait_ns};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
@@ -106,6 +106,8 @@ impl Track {
             stack: self.stack,
             runs: &mut self.runs,
             is_watched: true,
+            patience_ns: PATIENCE_NS,
+            no_timer: false,
         }
     }
 }

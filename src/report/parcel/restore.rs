@@ -4,7 +4,7 @@ use super::Parcel;
 use crate::abi::bc_block_state::BC_BLOCK_KILLED;
 use crate::abi::{bc_frame, bc_sample};
 use crate::report::block::{Repeats, TopThread};
-use crate::report::recorder::decode::{Item, Record};
+use crate::report::recorder::decode::{Item, Other, Record};
 use crate::report::resolve::unknown;
 use crate::report::text_space::TextSpace;
 use crate::sample::account::Account;
@@ -66,13 +66,15 @@ impl Parcel {
         }
         let mut copied = Copied { strings: [(0, ptr::null()); COPIES], stacks: [(0, 0, 0); STACKS], stack_count: 0 };
         for item in record.items() {
-            let Some((tid, name, role)) = item.other else { continue };
+            let Some(Other { tid, name, role, is_watched }) = item.other else { continue };
             let Some(whose) = self.others.get_mut(self.other_count) else { break };
-            let role = ROLES.into_iter().find(|known| known.as_bytes() == role).unwrap_or("thread");
-            *whose = Some(OtherThread { tid, name: Short::end_of(name), role });
+            let role = role.and_then(|role| ROLES.into_iter().find(|known| known.as_bytes() == role));
+            *whose = Some(OtherThread { tid, name: Short::end_of(name), role, is_watched });
             let place = self.other_count;
             self.other_count += usize::from(self.put_sample(record, &item, place, &mut copied));
         }
+        let threads = record.threads.map(|threads| u32::try_from(threads).unwrap_or(u32::MAX));
+        self.case.threads_left_out = threads.map(|threads| threads.saturating_sub(self.other_count as u32));
         for item in record.items().filter(|item| item.other.is_none()) {
             let place = self.other_count.saturating_add(self.sample_count);
             self.sample_count += usize::from(self.put_sample(record, &item, place, &mut copied));

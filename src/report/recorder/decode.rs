@@ -48,6 +48,8 @@ pub struct Record<'a> {
     pub shares: [u16; CAUSES],
     /// See `Reasons`.
     pub scheduling: Scheduling,
+    /// How many other threads it had to tell, if all were asked for.
+    pub threads: Option<u64>,
     /// The process that it was in.
     pub surroundings: Surroundings<'a>,
 }
@@ -87,10 +89,22 @@ pub struct Top<'a> {
     pub name: &'a [u8],
 }
 
+/// Another thread than the loop's.
+pub struct Other<'a> {
+    /// Its id.
+    pub tid: i32,
+    /// Its name.
+    pub name: &'a [u8],
+    /// See `OtherThread`.
+    pub role: Option<&'a [u8]>,
+    /// See `OtherThread`.
+    pub is_watched: bool,
+}
+
 /// One sample.
 pub struct Item<'a> {
-    /// Id, name and role of the thread, if it is not the loop's own.
-    pub other: Option<(i32, &'a [u8], &'a [u8])>,
+    /// The thread, if it is not the loop's own.
+    pub other: Option<Other<'a>>,
     /// See `bc_sample`, as the rest.
     pub time_ns: u64,
     /// See above.
@@ -207,7 +221,10 @@ impl<'a> Cursor<'a> {
     /// `None` at the end, and for what is none.
     fn item(&mut self) -> Option<Item<'a>> {
         let other = match self.u8()? {
-            OTHER => Some((self.id()?, self.text()?, self.text()?)),
+            OTHER => {
+                let (tid, name, role, is_watched) = (self.id()?, self.text()?, self.string()?, self.u8()? != 0);
+                Some(Other { tid, name, role, is_watched })
+            }
             OWN => None,
             END | 3.. => return None,
         };
@@ -272,6 +289,7 @@ impl<'a> Record<'a> {
         for _ in 0..at.u8()? {
             at.top()?;
         }
+        let threads = at.known()?;
         let ticks = at.at;
         for _ in 0..at.u16()? {
             at.tick()?;
@@ -298,6 +316,7 @@ impl<'a> Record<'a> {
             cause_detail,
             shares,
             scheduling,
+            threads,
             surroundings,
         })
     }

@@ -1,10 +1,12 @@
 //! A block and what its report says beside it, as bytes for a recorder. `docs/recorder.md` tells the form.
 //!
 //! What is said once is referred to afterwards: strings, which the parcel holds once each, and whole stacks. When the room
-//! is used up, samples are left out: the last and the first of a block are the last to go.
+//! is used up, samples are left out: threads that have nothing to do with the block go first, the last and the first sample
+//! of the block are the last to go.
 
 use crate::report::block::{Block, Context, CpuTick, OtherThread};
 use crate::report::view::{Frame, Frames, Sample};
+use crate::sample::evidence::INTERNAL;
 
 /// A string that there is none of, and one that stands somewhere before.
 pub const NO_STRING: u16 = u16::MAX;
@@ -67,11 +69,15 @@ pub fn encode(block: &Block, context: &Context, known: &mut Known, room: &mut [u
     for sample in last.into_iter().chain(last.filter(|last| *last > 0).map(|_| 0)).filter_map(own) {
         encoder.item(|encoder| encoder.own(&sample));
     }
-    for (whose, sample) in block.reasons.others.iter() {
+    let has_to_do = |other: &(OtherThread, Sample)| other.0.role.is_some_and(|role| role != INTERNAL);
+    for (whose, sample) in block.reasons.others.iter().filter(has_to_do) {
         encoder.item(|encoder| encoder.other(&whose, &sample));
     }
     for sample in (1..last.unwrap_or(0)).rev().filter_map(own) {
         encoder.item(|encoder| encoder.own(&sample));
+    }
+    for (whose, sample) in block.reasons.others.iter().filter(|other| !has_to_do(other)) {
+        encoder.item(|encoder| encoder.other(&whose, &sample));
     }
     let used = encoder.used;
     *room.get_mut(used)? = END;
@@ -201,6 +207,9 @@ impl Encoder<'_> {
             self.u32(thread.load);
             self.string(Some(thread.name.bytes()));
         }
+        let others = &reasons.others;
+        let threads = others.left_out.map(|left_out| u64::from(left_out) + others.iter().count() as u64);
+        self.known_or(threads);
     }
 
     fn ticks(&mut self, ticks: &[CpuTick]) {
@@ -226,7 +235,8 @@ impl Encoder<'_> {
         self.u8(OTHER);
         self.u32(whose.tid.cast_unsigned());
         self.string(Some(whose.name.bytes()));
-        self.string(Some(whose.role.as_bytes()));
+        self.string(whose.role.map(str::as_bytes));
+        self.u8(u8::from(whose.is_watched));
         self.sample(sample);
     }
 

@@ -1,0 +1,60 @@
+//! One dump of all threads: asks the monitor for round after round, and writes each.
+
+use super::life::{self, Refusal, Use};
+use crate::report::dump::Page;
+use crate::report::sink::{Output, Sink};
+use crate::sample::survey::Survey;
+use crate::sys::clock;
+use crate::sys::errno::Errno;
+use crate::sys::{signal, stream};
+
+/// How long the monitor may take for a round, the descriptor for some bytes, and another dump until it is done.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+struct Stream(i32);
+
+impl Output for Stream {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        // An uninstall does not wait for what nobody reads.
+        stream::write_all(self.0, bytes, PATIENCE_NS, &|| life::check_installed().is_ok())
+    }
+}
+
+/// Writes all threads with their stacks.
+pub fn dump(fd: i32) -> Result<(), Refusal> {
+    let user = life::use_it()?;
+    stream::check_writable(fd).map_err(Refusal::Output)?;
+    let survey = user.desk.take(PATIENCE_NS).ok_or(Refusal::Timeout)?;
+    survey.begin(signal::waited_for());
+    let mut page = user.page.lock();
+    let (page, buffer) = &mut *page;
+    let mut stream = Stream(fd);
+    let mut sink = Sink::new(&mut stream, buffer);
+    let Some(survey) = write(&user, survey, page, &mut sink) else { return Err(Refusal::Timeout) };
+    user.desk.give_back(survey);
+    match sink.finish() {
+        Ok(()) => Ok(()),
+        Err(Errno(libc::ETIMEDOUT)) => Err(Refusal::Timeout),
+        Err(Errno(libc::ECANCELED)) => Err(Refusal::State),
+        Err(error) => Err(Refusal::Output(error)),
+    }
+}
+
+/// `None`: the monitor has not done its part in time.
+fn write(user: &Use, survey: &'static mut Survey, page: &mut Page, sink: &mut Sink) -> Option<&'static mut Survey> {
+    let mut survey = user.desk.ask(survey, PATIENCE_NS)?;
+    let all = survey.listed().saturating_add(survey.beyond());
+    page.begin(sink, clock::unix_ms(), all);
+    loop {
+        for (member, pcs) in survey.members() {
+            page.thread(sink, member, pcs);
+        }
+        if survey.is_over() || sink.failed() {
+            break;
+        }
+        survey.begin_round();
+        survey = user.desk.ask(survey, PATIENCE_NS)?;
+    }
+    page.end(sink, survey.beyond());
+    Some(survey)
+}
