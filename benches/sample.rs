@@ -155,7 +155,7 @@ fn main() {
         runs: &mut runs,
         is_watched: true,
         patience_ns: PATIENCE_NS,
-        no_timer: false,
+        in_passing: false,
     };
     let mut buffer = [0; 2048];
     let mut other = [0; 2048];

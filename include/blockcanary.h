@@ -1165,10 +1165,10 @@ bc_status bc_loop_stats_take(struct bc_loop *loop,
  * be anything that can be written to; a pipe without a reader raises no signal.
  *
  * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`fd` is negative), BC_ERROR_IO (it is not open for writing, or writing to it
- * fails), BC_ERROR_TIMEOUT (nothing was taken for five seconds, or another dump has gone on for so long),
+ * fails), BC_ERROR_TIMEOUT (nothing was taken for five seconds, or another dump has gone on for thirty),
  * BC_ERROR_INVALID_STATE (not installed, or no more), BC_ERROR_INTERNAL. What has been written by then stays.
  *
- * Units: none. Ownership: `fd` stays the caller's. Threads: any, listeners included; some 48 KiB of stack.
+ * Units: none. Ownership: `fd` stays the caller's. Threads: any, listeners included; some 32 KiB of stack.
  * Async-signal-safe: no.
  */
 bc_status bc_threads_dump(int32_t fd);

@@ -6,17 +6,20 @@ use crate::report::sink::{Output, Sink};
 use crate::sample::survey::Survey;
 use crate::sys::clock;
 use crate::sys::errno::Errno;
-use crate::sys::{signal, stream};
+use crate::sys::{signal, stream, thread};
 
-/// How long the monitor may take for a round, the descriptor for some bytes, and another dump until it is done.
-const PATIENCE_NS: u64 = 5_000_000_000;
+/// How long the monitor may take for a round, which is far less than a second of its own time, and another dump until it
+/// is done.
+const PATIENCE_NS: u64 = 30_000_000_000;
+/// How long the descriptor may take for some bytes.
+const READER_NS: u64 = 5_000_000_000;
 
 struct Stream(i32);
 
 impl Output for Stream {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         // An uninstall does not wait for what nobody reads.
-        stream::write_all(self.0, bytes, PATIENCE_NS, &|| life::check_installed().is_ok())
+        stream::write_all(self.0, bytes, READER_NS, &|| life::check_installed().is_ok())
     }
 }
 
@@ -25,7 +28,7 @@ pub fn dump(fd: i32) -> Result<(), Refusal> {
     let user = life::use_it()?;
     stream::check_writable(fd).map_err(Refusal::Output)?;
     let survey = user.desk.take(PATIENCE_NS).ok_or(Refusal::Timeout)?;
-    survey.begin(signal::waited_for());
+    survey.begin(thread::tid(), signal::waited_for());
     let mut page = user.page.lock();
     let (page, buffer) = &mut *page;
     let mut stream = Stream(fd);

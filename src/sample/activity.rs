@@ -47,8 +47,9 @@ enum Glance {
     WaitingUnseen,
 }
 
-/// Looks at a thread until it is clear what it does, for so long at most while it neither waits nor runs.
-pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64) -> Activity {
+/// Looks at a thread until it is clear what it does, for so long at most while it neither waits nor runs. `in_passing`: one
+/// that is kept from running is not waited for, and this thread does not sleep, which may cost it its own processor.
+pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64, in_passing: bool) -> Activity {
     let end = Ticks::now().plus(patience_ns);
     // CPU clock and voluntary switches at the first look of an unbroken run.
     let mut first: Option<(u64, u64)> = None;
@@ -67,6 +68,9 @@ pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64) -> Activity {
                 if used_ns >= RUNNING_NS {
                     return Activity::Runs { switches };
                 }
+                if used_ns == 0 && in_passing {
+                    return Activity::Unsettled;
+                }
                 if used_ns == 0 { STARVED_NS } else { APART_NS }
             }
             _ => {
@@ -77,7 +81,11 @@ pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64) -> Activity {
         if Ticks::now() > end {
             return Activity::Unsettled;
         }
-        thread::sleep(pause_ns);
+        if in_passing {
+            thread::spin(pause_ns);
+        } else {
+            thread::sleep(pause_ns);
+        }
     }
 }
 

@@ -63,8 +63,9 @@ pub struct Subject<'a> {
     pub is_watched: bool,
     /// How long it is looked at, and how long it may take to answer.
     pub patience_ns: u64,
-    /// It gets no signal from a timer, which takes as long as a tick.
-    pub no_timer: bool,
+    /// It is one of many that run: it is caught if it does so at this very moment, and not waited for. So it gets no signal
+    /// from a timer, which takes as long as a tick.
+    pub in_passing: bool,
 }
 
 /// Files of a thread that stay open while it is watched.
@@ -289,7 +290,7 @@ impl Sampler {
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
     fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, sample: &mut Sample) {
         for _ in 0..ATTEMPTS {
-            match activity::observe(subject.tid, files, subject.patience_ns) {
+            match activity::observe(subject.tid, files, subject.patience_ns, subject.in_passing) {
                 Activity::Waits { at, cpu_ns } => {
                     sample.doing = Doing::waits(&at);
                     if self.read_waiting(subject, &at, cpu_ns, sample) {
@@ -301,7 +302,7 @@ impl Sampler {
                     sample.doing = Doing::Running;
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
-                    if way == Way::Timed && subject.no_timer {
+                    if way == Way::Timed && subject.in_passing {
                         return;
                     }
                     if self.method == Method::NoSignal || self.signal(subject, sample, way, still_runs) {

@@ -47,6 +47,8 @@ pub struct Member {
     pub since: Runs,
     /// Its CPU clock at the last look.
     pub cpu_ns: u64,
+    /// It has run since it was last tried.
+    pub has_moved: bool,
 }
 
 impl Member {
@@ -59,6 +61,7 @@ impl Member {
         runs: false,
         since: Runs::UNKNOWN,
         cpu_ns: 0,
+        has_moved: false,
     };
 }
 
@@ -79,6 +82,8 @@ pub struct Survey {
     pub is_whole: bool,
     /// Signals that are not to be taken for it.
     pub avoid: u64,
+    /// The thread that has asked for it, 0 for none.
+    caller: i32,
 }
 
 impl Survey {
@@ -102,12 +107,13 @@ impl Survey {
             running_until: None,
             is_whole: false,
             avoid: 0,
+            caller: 0,
         }
     }
 
-    /// Begins anew: nothing is listed.
-    pub fn begin(&mut self, avoid: u64) {
-        (self.listed, self.avoid) = (0, avoid);
+    /// Begins anew for a call of this thread: nothing is listed.
+    pub fn begin(&mut self, caller: i32, avoid: u64) {
+        (self.listed, self.caller, self.avoid) = (0, caller, avoid);
         self.begin_round();
     }
 
@@ -218,6 +224,12 @@ impl Survey {
         self.members.iter().take(self.count).filter(|member| member.runs).count()
     }
 
+    /// The calling thread is one of them: it does not wait yet.
+    pub fn awaits_caller(&self) -> bool {
+        let mut running = self.members.iter().take(self.count).filter(|member| member.runs);
+        self.caller != 0 && running.any(|member| member.listed.tid == self.caller)
+    }
+
     /// Until when these are waited for. Each has as long as any thread that is asked, and all together not too long.
     pub fn running_until(&mut self, now: Ticks) -> Ticks {
         let part = RUNNING_NS.saturating_mul(self.count as u64) / (self.listed as u64).max(1);
@@ -304,9 +316,15 @@ mod tests {
         let mut survey = survey(3);
         survey.list([(1, 0), (2, 1), (3, 2)].into_iter(), |tid| tid > 3);
         survey.begin_round();
+        let calling = Listed { tid: 1, ..Listed::default() };
+        let place = survey.add(Member { listed: calling, runs: true, ..Member::NONE });
         survey.add(Member { runs: true, ..Member::NONE });
-        survey.add(Member { runs: true, ..Member::NONE });
+        assert!(!survey.awaits_caller());
+        survey.caller = 1;
+        assert!(survey.awaits_caller());
         assert_eq!(survey.running_until(Ticks(5)), Ticks(5 + 2 * PATIENCE_NS));
         assert_eq!(survey.running_until(Ticks(7)), Ticks(5 + 2 * PATIENCE_NS));
+        survey.keep(place, Sample::EMPTY, &[]);
+        assert!(!survey.awaits_caller());
     }
 }

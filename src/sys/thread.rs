@@ -1,6 +1,7 @@
 //! Threads: the calling one, and the library's own.
 #![allow(unsafe_code)]
 
+use super::clock::Ticks;
 use super::errno::Errno;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
@@ -75,6 +76,14 @@ pub fn sleep(nanoseconds: u64) {
     };
     // SAFETY: a live timespec.
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+}
+
+/// Stays on the processor for so long, without doing anything.
+pub fn spin(nanoseconds: u64) {
+    let end = Ticks::now().plus(nanoseconds);
+    while Ticks::now() < end {
+        core::hint::spin_loop();
+    }
 }
 
 /// Gives way to other threads.

@@ -117,7 +117,7 @@ impl Looks {
             runs: &mut runs,
             is_watched: false,
             patience_ns: sampler::PATIENCE_NS,
-            no_timer: false,
+            in_passing: false,
         };
         match self.sampler.sample(&mut subject) {
             Taken::Sample(sample) => Some(sample),

@@ -26,10 +26,14 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 const SLICE_NS: u64 = 5_000_000;
 /// Between two looks at the clocks of threads that run.
 const APART_NS: u64 = 200_000;
+/// Between the two looks that tell who has a processor right now.
+const GLANCE_NS: u64 = 20_000;
 /// So many threads that run are waited for one by one, as long as each may take; more are not.
 const FEW: usize = 4;
 /// How long one of many may take that has just been seen running.
 const QUICK_NS: u64 = 3_000_000;
+/// How long a call that has asked for a survey has until it waits itself.
+const CALLER_NS: u64 = 1_000_000_000;
 /// How long the state of a block that goes on waits for the stacks of all threads.
 const HELD_NS: u64 = 60_000_000;
 /// The same for the end of a block, which there is no later state for.
@@ -202,12 +206,14 @@ impl Looks {
         let until = survey.running_until(Ticks::now());
         loop {
             let running = survey.running();
-            if running == 0 || Ticks::now() >= until {
+            // Who has asked is about to wait, and will as soon as it gets a processor.
+            let end_of_all = if survey.awaits_caller() { until.plus(CALLER_NS) } else { until };
+            if running == 0 || Ticks::now() >= end_of_all {
                 SAMPLES_UNANSWERED.add(running as u64);
                 survey.is_whole = true;
                 return true;
             }
-            self.go_round(survey, until, end);
+            self.go_round(survey, end_of_all, end);
             if Ticks::now() >= end {
                 return false;
             }
@@ -247,10 +253,15 @@ impl Looks {
         survey.keep(place, sample, frames);
     }
 
-    /// Looks at each thread of the round that runs and whose clock has moved.
+    /// Looks at each thread of the round that runs and has a processor.
     fn go_round(&mut self, survey: &mut Survey, until: Ticks, end: Ticks) {
+        let few = survey.running() <= FEW;
+        read_clocks(survey);
+        if !few {
+            // Of those that have had one since the last time, most have lost it again, and some wait by now.
+            thread::spin(GLANCE_NS);
+        }
         for place in 0.. {
-            let few = survey.running() <= FEW;
             let Some(mut member) = survey.member(place).map(|member| *member) else { return };
             if !member.runs {
                 continue;
@@ -259,13 +270,18 @@ impl Looks {
                 survey.forget(place);
                 continue;
             };
-            if cpu_ns == member.cpu_ns {
+            if cpu_ns == member.cpu_ns && !member.has_moved {
                 continue;
             }
-            let patience_ns = if few { PATIENCE_NS } else { QUICK_NS };
+            let patience_ns = match (few, cpu_ns == member.cpu_ns) {
+                (true, _) => PATIENCE_NS,
+                (false, false) => QUICK_NS,
+                // It has no processor: it waits, or is left alone.
+                (false, true) => 0,
+            };
             let caught = self.catch(&mut member, patience_ns.min(until.since(Ticks::now())), !few);
             if let Some(there) = survey.member(place) {
-                (there.cpu_ns, there.since) = (cpu_ns, member.since);
+                (there.cpu_ns, there.has_moved, there.since) = (cpu_ns, false, member.since);
             }
             match caught {
                 Caught::Sample(mut sample) => {
@@ -283,7 +299,7 @@ impl Looks {
     }
 
     /// Tries to get a thread's stack.
-    fn catch(&mut self, member: &mut Member, patience_ns: u64, no_timer: bool) -> Caught {
+    fn catch(&mut self, member: &mut Member, patience_ns: u64, in_passing: bool) -> Caught {
         let Listed { tid, slot, .. } = member.listed;
         let track = slot.map(|number| &mut self.tracks[usize::from(number)]);
         if let (Some(track), Some(number)) = (track, slot)
@@ -292,7 +308,7 @@ impl Looks {
         {
             let mut subject = track.subject(slot::slot(number), 0);
             (subject.stretch_word, subject.is_watched) = (&NO_STRETCH, false);
-            (subject.patience_ns, subject.no_timer) = (patience_ns, no_timer);
+            (subject.patience_ns, subject.in_passing) = (patience_ns, in_passing);
             return attempt(&mut self.sampler, &mut subject);
         }
         let Some(files) = track::open(tid, self.terms.dumpable_window) else { return Caught::Gone };
@@ -309,9 +325,20 @@ impl Looks {
             runs: &mut member.since,
             is_watched: false,
             patience_ns,
-            no_timer,
+            in_passing,
         };
         attempt(&mut self.sampler, &mut subject)
+    }
+}
+
+/// Reads the CPU clocks of those that run.
+fn read_clocks(survey: &mut Survey) {
+    for place in 0.. {
+        let Some(member) = survey.member(place) else { return };
+        if member.runs {
+            let cpu_ns = thread_cpu(member.listed.tid).unwrap_or(member.cpu_ns);
+            member.has_moved |= core::mem::replace(&mut member.cpu_ns, cpu_ns) != cpu_ns;
+        }
     }
 }
 

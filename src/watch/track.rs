@@ -107,7 +107,7 @@ impl Track {
             runs: &mut self.runs,
             is_watched: true,
             patience_ns: PATIENCE_NS,
-            no_timer: false,
+            in_passing: false,
         }
     }
 }

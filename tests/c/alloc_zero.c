@@ -1,4 +1,5 @@
 /* After bc_install has returned, neither the library's threads nor any of its functions call the allocator. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,7 @@ static void life(void) {
   config.sample_interval_ms = 10;
   config.max_reports = 5;
   config.report_dir = directory;
+  config.all_threads_on_block = BC_ON;
   CHECK_OK(bc_set_log_handler(log_handler, NULL));
   CHECK_OK(bc_install(&config));
 
@@ -78,6 +80,8 @@ static void life(void) {
   for (unsigned long i = 0; i < 3; i++) {
     workers[i] = start_thread(work, (void *)i);
   }
+  int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  CHECK_OK(BC(bc_threads_dump(null)));
   for (unsigned long i = 0; i < 3; i++) {
     join_thread(workers[i]);
   }
@@ -87,6 +91,7 @@ static void life(void) {
   bc_health health = {.struct_size = sizeof health};
   CHECK_OK(BC(bc_health_get(&health)));
   CHECK_OK(BC(bc_stop()));
+  CHECK_OK(BC(bc_threads_dump(null)));
   CHECK_OK(BC(bc_start()));
   CHECK_OK(BC(bc_stop()));
   malloc_counter_off();

@@ -34,6 +34,8 @@ static void before_install(void) {
   CHECK_STATUS(bc_loop_watch("early", &loop), BC_ERROR_INVALID_STATE);
   CHECK(loop == NULL, "a failed watch left %p", (void *)loop);
   CHECK_STATUS(bc_set_listener(blocks_listener, NULL), BC_ERROR_INVALID_STATE);
+  CHECK_STATUS(bc_threads_dump(1), BC_ERROR_INVALID_STATE);
+  CHECK_STATUS(bc_threads_dump(-1), BC_ERROR_INVALID_STATE);
   CHECK_OK(bc_set_log_handler(NULL, NULL));
   bc_dispatch_begin(NULL, NULL, 0);
   bc_dispatch_end(NULL);
