@@ -512,7 +512,8 @@ typedef struct bc_config {
    */
   bc_toggle cpu_sampling;
   /**
-   * Take the stacks of all threads when a loop is blocked. Default off.
+   * Take the stacks of all threads when a loop is blocked, and put them into its report: 256 at most, what there is
+   * beyond is counted. The report of a block that goes on waits 60 ms for them, that of its end 420 ms. Default off.
    */
   bc_toggle all_threads_on_block;
   /**
@@ -1161,8 +1162,9 @@ bc_status bc_loop_stats_take(struct bc_loop *loop,
  * line a frame with its pc relative to the ELF file, as `ndk-stack` reads it.
  *
  * A thread that waits is left alone; one that runs gets the sampling signal, if `sampling_method` allows it, and has 20
- * ms to answer. The calling thread waits meanwhile, and is in the text, too. A second call waits for the first. `fd` may
- * be anything that can be written to; a pipe without a reader raises no signal.
+ * ms to answer. The calling thread waits meanwhile, and is in the text, too; `bc-monitor`, which takes the stacks, has
+ * none. Of more than 1024 threads the rest is counted. A second call waits for the first. `fd` may be anything that can
+ * be written to; a pipe without a reader raises no signal.
  *
  * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`fd` is negative), BC_ERROR_IO (it is not open for writing, or writing to it
  * fails), BC_ERROR_TIMEOUT (nothing was taken for five seconds, or another dump has gone on for thirty),

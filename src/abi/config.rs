@@ -36,7 +36,8 @@ pub struct bc_config {
     pub stack_sampling: bc_toggle,
     /// Measure the CPU load of process and system with each sample. Default on.
     pub cpu_sampling: bc_toggle,
-    /// Take the stacks of all threads when a loop is blocked. Default off.
+    /// Take the stacks of all threads when a loop is blocked, and put them into its report: 256 at most, what there is
+    /// beyond is counted. The report of a block that goes on waits 60 ms for them, that of its end 420 ms. Default off.
     pub all_threads_on_block: bc_toggle,
     /// Deliver and store a block while it goes on. Default on.
     pub report_ongoing: bc_toggle,

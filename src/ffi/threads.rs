@@ -11,8 +11,9 @@ use crate::log_error;
 /// line a frame with its pc relative to the ELF file, as `ndk-stack` reads it.
 ///
 /// A thread that waits is left alone; one that runs gets the sampling signal, if `sampling_method` allows it, and has 20
-/// ms to answer. The calling thread waits meanwhile, and is in the text, too. A second call waits for the first. `fd` may
-/// be anything that can be written to; a pipe without a reader raises no signal.
+/// ms to answer. The calling thread waits meanwhile, and is in the text, too; `bc-monitor`, which takes the stacks, has
+/// none. Of more than 1024 threads the rest is counted. A second call waits for the first. `fd` may be anything that can
+/// be written to; a pipe without a reader raises no signal.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`fd` is negative), BC_ERROR_IO (it is not open for writing, or writing to it
 /// fails), BC_ERROR_TIMEOUT (nothing was taken for five seconds, or another dump has gone on for thirty),
