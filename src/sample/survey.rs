@@ -117,13 +117,17 @@ impl Survey {
         self.begin_round();
     }
 
-    /// Lists the threads of the process: first `watched`, of each its thread and slot, last the library's own. Leaves out
-    /// what `skip` says.
+    /// Lists the threads of the process: first `watched`, of each its thread and slot, then the calling one, last the
+    /// library's own. Leaves out what `skip` says.
     pub fn list(&mut self, watched: impl Iterator<Item = (i32, u8)>, skip: impl Fn(i32) -> bool) {
         (self.listed, self.next, self.beyond) = (0, 0, 0);
         self.begin_round();
         for (tid, slot) in watched {
             self.put(Listed { tid, slot: Some(slot), is_own: false }, &skip);
+        }
+        // However many there are, there is room for it.
+        if self.caller != 0 && !fault::is_own(self.caller) {
+            self.put(Listed { tid: self.caller, slot: None, is_own: false }, &skip);
         }
         let mut own = ArrayVec::<i32, 8>::new();
         census::each_tid(&mut |tid| {
