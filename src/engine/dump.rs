@@ -27,14 +27,14 @@ impl Output for Stream {
 pub fn dump(fd: i32) -> Result<(), Refusal> {
     let user = life::use_it()?;
     stream::check_writable(fd).map_err(Refusal::Output)?;
-    let survey = user.desk.take(PATIENCE_NS).ok_or(Refusal::Timeout)?;
+    let survey = user.handover.take(PATIENCE_NS).ok_or(Refusal::Timeout)?;
     survey.begin(thread::tid(), signal::waited_for());
     let mut page = user.page.lock();
     let (page, buffer) = &mut *page;
     let mut stream = Stream(fd);
     let mut sink = Sink::new(&mut stream, buffer);
     let Some(survey) = write(&user, survey, page, &mut sink) else { return Err(Refusal::Timeout) };
-    user.desk.give_back(survey);
+    user.handover.give_back(survey);
     match sink.finish() {
         Ok(()) => Ok(()),
         Err(Errno(libc::ETIMEDOUT)) => Err(Refusal::Timeout),
@@ -45,7 +45,7 @@ pub fn dump(fd: i32) -> Result<(), Refusal> {
 
 /// `None`: the monitor has not done its part in time.
 fn write(user: &Use, survey: &'static mut Survey, page: &mut Page, sink: &mut Sink) -> Option<&'static mut Survey> {
-    let mut survey = user.desk.ask(survey, PATIENCE_NS)?;
+    let mut survey = user.handover.ask(survey, PATIENCE_NS)?;
     let all = survey.listed().saturating_add(survey.beyond());
     page.begin(sink, clock::unix_ms(), all);
     loop {
@@ -56,7 +56,7 @@ fn write(user: &Use, survey: &'static mut Survey, page: &mut Page, sink: &mut Si
             break;
         }
         survey.begin_round();
-        survey = user.desk.ask(survey, PATIENCE_NS)?;
+        survey = user.handover.ask(survey, PATIENCE_NS)?;
     }
     page.end(sink, survey.beyond());
     Some(survey)

@@ -35,8 +35,8 @@ use crate::sys::mapping::Mapping;
 use crate::sys::process;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
-use crate::watch::desk::Desk;
 use crate::watch::gaps::Gaps;
+use crate::watch::handover::Handover;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
@@ -63,7 +63,7 @@ pub struct Handles {
     /// The monitor's orders.
     pub orders: &'static Orders,
     /// Where dumps are asked for.
-    pub desk: &'static Desk,
+    pub handover: &'static Handover,
     /// What they are written with.
     pub page: &'static Lock<(Page, &'static mut [u8])>,
     switches: &'static Switches,
@@ -139,7 +139,7 @@ impl Engine {
                 evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, parts.others)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
-                desk: mapping.place(Desk::new(parts.dump))?,
+                handover: mapping.place(Handover::new(parts.dump))?,
                 page: mapping.place(Lock::new((page, page_buffer)))?,
                 switches,
             };
@@ -165,8 +165,8 @@ impl Engine {
                 next_id: first_id(),
                 rounds: parts.rounds.map(Rounds::new),
             };
-            let (orders, desk) = (handles.orders, handles.desk);
-            let monitor = mapping.place(Monitor::new(looks, orders, desk, settings.signal, life::end_by_itself))?;
+            let (orders, handover) = (handles.orders, handles.handover);
+            let monitor = mapping.place(Monitor::new(looks, orders, handover, settings.signal, life::end_by_itself))?;
             let facts = Facts {
                 words: settings.words.map(|word| words.keep(word?.to_bytes())),
                 process_name,

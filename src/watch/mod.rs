@@ -3,10 +3,10 @@
 pub mod allowances;
 pub mod bell;
 pub mod buckets;
-pub mod desk;
 pub mod endings;
 pub mod gaps;
 pub mod gate;
+pub mod handover;
 pub mod judge;
 pub mod late;
 pub mod looks;

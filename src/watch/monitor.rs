@@ -1,9 +1,9 @@
 //! The monitor: looks at the marks, judges, and sees to it that late stretches are sampled and become blocks.
 
 use super::bell;
-use super::desk::Desk;
 use super::gaps::was_stopped;
 use super::gate::GATE;
+use super::handover::Handover;
 use super::judge::interval_ns;
 use super::looks::Looks;
 use super::orders::Orders;
@@ -36,7 +36,7 @@ pub struct Outlook {
 pub struct Monitor {
     looks: Looks,
     orders: &'static Orders,
-    desk: &'static Desk,
+    handover: &'static Handover,
     /// Signal that was asked for, 0 for any.
     signal: i32,
     /// Ends watching when its time is over.
@@ -52,11 +52,11 @@ pub struct Monitor {
 
 impl Monitor {
     /// Not yet running.
-    pub fn new(looks: Looks, orders: &'static Orders, desk: &'static Desk, signal: i32, end: fn()) -> Monitor {
+    pub fn new(looks: Looks, orders: &'static Orders, handover: &'static Handover, signal: i32, end: fn()) -> Monitor {
         Monitor {
             looks,
             orders,
-            desk,
+            handover,
             signal,
             end,
             is_running: false,
@@ -109,7 +109,7 @@ impl Monitor {
     /// Goes on with taking the stacks of all threads. `true`: there is more to do.
     fn survey(&mut self) -> bool {
         let for_blocks = self.looks.survey_for_blocks();
-        let Some(survey) = self.desk.take_order() else {
+        let Some(survey) = self.handover.take_order() else {
             self.give_back_borrowed();
             return for_blocks;
         };
@@ -117,7 +117,7 @@ impl Monitor {
             self.looks.sampler.start(self.signal, survey.avoid);
         }
         self.looks.survey_for_call(survey);
-        self.desk.put_back(survey);
+        self.handover.put_back(survey);
         true
     }
 

@@ -3,6 +3,7 @@
 //! A thread that waits is read at the first look. Those that run are gone round by their CPU clocks, because one that is
 //! caught running has a processor and answers at once, while one that has none would keep all others waiting.
 
+use super::gate::GATE;
 use super::looks::Looks;
 use super::slot::{self, WATCHED};
 use super::track;
@@ -80,7 +81,9 @@ impl Looks {
         let Some(rounds) = &self.rounds else { return };
         case.wants_threads |= is_first;
         let is_under_way = rounds.case == Some((number, case.id));
-        case.held = (case.wants_threads || is_under_way).then(|| Ticks::now().plus(HELD_AT_END_NS));
+        // Who stops watching may wait for the report, and be about to end the process.
+        let held_ns = if GATE.is_open() { HELD_AT_END_NS } else { HELD_NS };
+        case.held = (case.wants_threads || is_under_way).then(|| Ticks::now().plus(held_ns));
     }
 
     /// Goes on with the blocks' surveys. `true`: there is more to do.

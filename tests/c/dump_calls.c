@@ -310,11 +310,16 @@ static void blocks_meanwhile(void) {
     dumping[i] = start_thread(dump_again_and_again, NULL);
   }
   bc_loop *loop = watched("loop");
-  blocks_expect("sleep_ms", 8);
+  blocks_expect("blocks_meanwhile", 8);
+  uint64_t worst_ns = 0;
   unsigned samples = 0, with_stack = 0, naming = 0;
   for (unsigned n = 1; n <= 10; n++) {
     bc_dispatch_begin(loop, "block", n);
-    sleep_ms(200);
+    uint64_t begin = now_ns();
+    sleep_ms(100);
+    WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, n) == 1, 60000);
+    worst_ns = now_ns() - begin > worst_ns ? now_ns() - begin : worst_ns;
+    sleep_ms(100);
     bc_dispatch_end(loop);
   }
   WAIT_FOR(atomic_load(&dumps) >= 6, 60000);
@@ -324,14 +329,14 @@ static void blocks_meanwhile(void) {
   }
   flush();
   for (unsigned n = 1; n <= 10; n++) {
-    CHECK(blocks_tagged(BC_BLOCK_ENDED, n) == 1 && blocks_tagged(BC_BLOCK_ONGOING, n) == 1, "block %u", n);
+    CHECK(blocks_tagged(BC_BLOCK_ENDED, n) == 1, "block %u", n);
     const struct told *told = blocks_get(BC_BLOCK_ENDED, n);
     samples += told->samples;
     with_stack += told->samples_with_stack;
     naming += told->samples_naming;
   }
-  printf("%u dumps meanwhile; %u samples, %u with stack, %u name the function\n", atomic_load(&dumps), samples, with_stack,
-         naming);
+  printf("%u dumps meanwhile; blocks told after at most %.1f ms; %u samples, %u with stack, %u name the function\n",
+         atomic_load(&dumps), worst_ns / 1e6, samples, with_stack, naming);
   CHECK(samples >= 10 * 5 && naming == with_stack && with_stack * 10 >= samples * 9, "%u samples", samples);
   crowd_end();
   CHECK_OK(bc_uninstall());

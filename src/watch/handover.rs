@@ -11,7 +11,7 @@ use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
 
 /// See above.
-pub struct Desk {
+pub struct Handover {
     inner: Lock<Inner>,
     /// Rung whenever it becomes free or done.
     turned: Bell,
@@ -25,11 +25,11 @@ struct Inner {
     is_given_up: bool,
 }
 
-impl Desk {
+impl Handover {
     /// With its survey free.
-    pub fn new(survey: &'static mut Survey) -> Desk {
+    pub fn new(survey: &'static mut Survey) -> Handover {
         let inner = Inner { free: Some(survey), ordered: None, done: None, is_given_up: false };
-        Desk { inner: Lock::new(inner), turned: Bell::new() }
+        Handover { inner: Lock::new(inner), turned: Bell::new() }
     }
 
     /// The survey for a call, which gives it back by `give_back`. `None`: another one has had it for all this time.
@@ -105,56 +105,56 @@ mod tests {
     use super::*;
     use crate::sample::survey::{Listed, Member};
 
-    fn desk() -> Desk {
+    fn handover() -> Handover {
         let survey = Survey::new(vec![Listed::default(); 2].leak(), vec![Member::NONE; 2].leak(), &mut [], 0);
-        Desk::new(Box::leak(Box::new(survey)))
+        Handover::new(Box::leak(Box::new(survey)))
     }
 
     #[test]
     fn one_call_at_a_time() {
-        let desk = desk();
-        let survey = desk.take(0).unwrap();
-        assert!(desk.take(1_000_000).is_none());
-        desk.give_back(survey);
-        assert!(desk.take(0).is_some());
+        let handover = handover();
+        let survey = handover.take(0).unwrap();
+        assert!(handover.take(1_000_000).is_none());
+        handover.give_back(survey);
+        assert!(handover.take(0).is_some());
     }
 
     #[test]
     fn a_round_comes_back_whole() {
-        let desk = desk();
+        let handover = handover();
         std::thread::scope(|scope| {
-            let survey = desk.take(0).unwrap();
-            let call = scope.spawn(|| desk.ask(survey, 60_000_000_000).map(|survey| survey.is_whole));
+            let survey = handover.take(0).unwrap();
+            let call = scope.spawn(|| handover.ask(survey, 60_000_000_000).map(|survey| survey.is_whole));
             let mut turns = 0;
             while turns < 3 {
-                if let Some(survey) = desk.take_order() {
+                if let Some(survey) = handover.take_order() {
                     turns += 1;
                     survey.is_whole = turns == 3;
-                    assert!(desk.put_back(survey));
+                    assert!(handover.put_back(survey));
                 }
             }
             assert_eq!(call.join().unwrap(), Some(true));
         });
-        assert!(desk.take_order().is_none());
+        assert!(handover.take_order().is_none());
     }
 
     #[test]
     fn a_call_that_waits_no_longer_loses_nothing() {
-        let desk = desk();
+        let handover = handover();
         // Not yet begun.
-        let survey = desk.take(0).unwrap();
-        assert!(desk.ask(survey, 0).is_none() && desk.take_order().is_none());
+        let survey = handover.take(0).unwrap();
+        assert!(handover.ask(survey, 0).is_none() && handover.take_order().is_none());
         // With the monitor.
         std::thread::scope(|scope| {
-            let survey = desk.take(0).unwrap();
-            let call = scope.spawn(|| desk.ask(survey, 100_000_000).is_none());
-            let survey = core::iter::repeat_with(|| desk.take_order()).find_map(|order| order).unwrap();
+            let survey = handover.take(0).unwrap();
+            let call = scope.spawn(|| handover.ask(survey, 100_000_000).is_none());
+            let survey = core::iter::repeat_with(|| handover.take_order()).find_map(|order| order).unwrap();
             assert!(call.join().unwrap());
-            assert!(desk.take(0).is_none());
+            assert!(handover.take(0).is_none());
             survey.is_whole = true;
-            assert!(!desk.put_back(survey));
+            assert!(!handover.put_back(survey));
         });
-        let survey = desk.take(0).unwrap();
-        assert!(desk.ask(survey, 0).is_none() && desk.take(0).is_some());
+        let survey = handover.take(0).unwrap();
+        assert!(handover.ask(survey, 0).is_none() && handover.take(0).is_some());
     }
 }
