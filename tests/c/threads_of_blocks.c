@@ -1,8 +1,11 @@
 /* All threads with their stacks, in the reports of blocks. */
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "support/blocks.h"
@@ -189,5 +192,47 @@ static void too_many(void) {
   CHECK_OK(bc_uninstall());
 }
 
+/* What is executed for `killed_inside`: blocks until it is killed. */
+static void victim(void) {
+  const char *directory = getenv("VICTIM_DIRECTORY");
+  if (directory == NULL) {
+    return;
+  }
+  bc_config config = config_of(50);
+  config.report_dir = directory;
+  config.all_threads_on_block = BC_ON;
+  install_and_start(&config);
+  crowd_of(IN_FUTEX, 20);
+  bc_dispatch_begin(watched("blocked"), "block", 1);
+  pause();
+}
+
+/* A block whose process is killed has them, too, as far as the flight recorder has room. */
+static void killed_inside(void) {
+  char directory[300];
+  snprintf(directory, sizeof directory, "%s/reports", fresh_directory("killed_inside"));
+  pid_t pid = fork();
+  if (pid == 0) {
+    setenv("VICTIM_DIRECTORY", directory, 1);
+    execl("/proc/self/exe", "test_threads_of_blocks", "victim", (char *)NULL);
+    _exit(127);
+  }
+  WAIT_FOR(files_in(directory, ".json") == 1, 60000);
+  CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid, "not killed");
+  bc_config config = config_of(60000);
+  config.all_threads_on_block = BC_ON; /* or there is room for a few only */
+  config.report_dir = directory;
+  install_and_start(&config);
+  WAIT_FOR(blocks_in(BC_BLOCK_KILLED) == 1, 60000);
+  const char *json = report(1, BC_BLOCK_KILLED, ".json");
+  CHECK(json_valid(json) && json_is(json, "state", "\"killed\""), "%.300s", json);
+  unsigned left_out = (unsigned)atoi(json_member(json, "threads_left_out")), told = threads_in(json);
+  printf("%u threads, %u left out\n", told, left_out);
+  /* The library's own three beside. */
+  CHECK(told >= 20 && told + left_out == 23, "%u and %u", told, left_out);
+  names_chain(strstr(json_member(json, "threads"), "{\"tid\":"), quiet_chain, 3);
+  CHECK_OK(bc_uninstall());
+}
+
 CASES({"with_blocks", with_blocks}, {"with_short_blocks", with_short_blocks}, {"with_hangs", with_hangs},
-      {"too_many", too_many})
+      {"too_many", too_many}, {"victim", victim}, {"killed_inside", killed_inside})
