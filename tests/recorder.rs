@@ -13,7 +13,7 @@ use blockcanary::report::recorder::encode::{Known, encode};
 use blockcanary::report::recorder::layout::{HALF, HEAD, Owner, ROOM, VERSION};
 use blockcanary::report::recorder::recover::Recovery;
 use blockcanary::report::recorder::space::{Buffer, Space};
-use blockcanary::sample::evidence::ROLES;
+use blockcanary::sample::evidence::{INTERNAL, ROLES};
 use blockcanary::sample::short::Short;
 use blockcanary::sys::fd::Fd;
 use blockcanary::sys::{files, process};
@@ -58,7 +58,13 @@ fn empty_parcel() -> &'static mut Parcel {
         approximate: false,
     };
     let ticks = leaked(CpuTick::default(), 4096);
-    Box::leak(Box::new(Parcel::new(leaked(sample, 4096), leaked(frame, 65536), ticks, leaked(0, 1 << 16))))
+    Box::leak(Box::new(Parcel::new(
+        leaked(sample, 4096),
+        leaked(None, 8),
+        leaked(frame, 65536),
+        ticks,
+        leaked(0, 1 << 16),
+    )))
 }
 
 fn open(path: &Path) -> Fd {
@@ -144,7 +150,15 @@ fn everything_comes_back() {
     stack(&mut evidence, START_NS + 1250 * MS, &["another", "outer"]);
     let mut others = Evidence::default();
     stack(&mut others, START_NS + 900 * MS, &["holds", "outer"]);
-    let whose = [Some(OtherThread { tid: 12, name: Short::end_of(b"Loader"), role: ROLES[0] })];
+    stack(&mut others, START_NS + 901 * MS, &["renders", "outer"]);
+    others.add(START_NS + 902 * MS, &[]);
+    let other =
+        |tid, name: &[u8], role, is_watched| Some(OtherThread { tid, name: Short::end_of(name), role, is_watched });
+    let whose = [
+        other(12, b"Loader", Some(ROLES[0]), false),
+        other(13, b"Render", None, true),
+        other(14, b"bc-writer", Some(INTERNAL), false),
+    ];
     let top = [Some(TopThread { tid: 31, name: Short::end_of(b"busy \"one\""), load: 4321 }), None];
     let system = Some(SystemLoad { busy: 5000, user: 3000, system: 1500, io_wait: 500 });
     let cpu = [
@@ -161,7 +175,7 @@ fn everything_comes_back() {
             shares: [0, 100, 0, 900, 0, 0, 0, 0],
             scheduling: Scheduling { slices: Some(3), major_faults: Some(1), ..Scheduling::NONE },
             top: &top,
-            others: OtherThreads { whose: &whose, samples: others.view() },
+            others: OtherThreads { whose: &whose, samples: others.view(), left_out: Some(2) },
         },
         ..block(&evidence)
     };
@@ -186,6 +200,42 @@ fn everything_comes_back() {
     assert_eq!(recovered(&directory, parcel), [expected]);
     assert_eq!(recovered(&directory, parcel), Vec::<Value>::new(), "told twice");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+/// All threads of a large process: those that have to do with the block stay, the block's own samples, too, and the rest
+/// is counted.
+#[test]
+fn threads_without_a_part_in_the_block_give_way() {
+    let folder = TempDir::new("recorder-threads");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    (0..100).for_each(|n| stack(&mut evidence, START_NS + n * MS, &["inner", "outer"]));
+    let mut others = Evidence::default();
+    let names: Vec<String> = (0..1000).map(|n| format!("a_function_of_thread_{n}")).collect();
+    names.iter().for_each(|name| stack(&mut others, START_NS, &[name, name, name, "outer"]));
+    let thread = |tid: i32| OtherThread {
+        tid,
+        name: Short::end_of(b"one of many"),
+        role: (tid == 999).then_some(ROLES[0]),
+        is_watched: false,
+    };
+    let whose: Vec<_> = (0..1000).map(|tid| Some(thread(tid))).collect();
+    let block = Block {
+        reasons: Reasons {
+            others: OtherThreads { whose: &whose, samples: others.view(), left_out: Some(5) },
+            ..Reasons::default()
+        },
+        ..block(&evidence)
+    };
+    let mut recorder = Recorder::new(DEAD, 1, 1, zeroed::<Space>());
+    recorder.keep(&directory, &block, &context());
+    drop(recorder);
+    let [report] = recovered(&directory, empty_parcel()).try_into().unwrap();
+    let threads = report["threads"].as_array().unwrap();
+    // As many as the parcel has room for.
+    assert_eq!((threads.len(), &report["threads_left_out"]), (8, &serde_json::json!(1005 - 8)));
+    assert_eq!((&threads[0]["tid"], &threads[0]["role"]), (&serde_json::json!(999), &serde_json::json!(ROLES[0])));
+    assert_eq!(report["samples"].as_array().unwrap().len(), 100);
 }
 
 #[test]

@@ -71,7 +71,8 @@ pub fn read_head(page: &[u8]) -> Head {
     })();
     match fields {
         Some((true, VERSION, owner, true)) => Head::Of(owner),
-        Some((true, version, ..)) if version != VERSION => Head::OtherVersion(version),
+        // Damage makes no version: all of them have the sum where it is.
+        Some((true, version, _, true)) if version != VERSION => Head::OtherVersion(version),
         _ => Head::Unreadable,
     }
 }
@@ -186,6 +187,9 @@ mod tests {
         }
         let mut newer = head;
         newer[8] = 2;
+        assert_eq!(read_head(&newer), Head::Unreadable);
+        let right = sum(&[&newer[..32]]).to_le_bytes();
+        newer[32..].copy_from_slice(&right);
         assert_eq!(read_head(&newer), Head::OtherVersion(2));
         assert_eq!(read_head(&[0; HEAD]), Head::Unreadable);
     }
