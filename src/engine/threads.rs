@@ -14,6 +14,9 @@ const OWN_STACK: usize = 256 * 1024;
 /// The reporter's, which the program's listener runs on.
 const LISTENER_STACK: usize = 512 * 1024;
 
+/// How long a new thread is waited for.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
 /// Starts bc-monitor, or gives its state back.
 pub fn start_monitor(monitor: &'static mut Monitor) -> Result<Thread, &'static mut Monitor> {
     start(c"bc-monitor", OWN_STACK, monitor, run_monitor)
@@ -36,8 +39,14 @@ fn start<T: Send>(
     body: extern "C" fn(*mut c_void) -> *mut c_void,
 ) -> Result<Thread, &'static mut T> {
     let place = ptr::from_mut(state);
+    let before = fault::entered();
     // SAFETY: if there is no thread, nobody else has the state.
-    thread::spawn(name, stack_bytes, state, body).map_err(|_| unsafe { &mut *place })
+    let started = thread::spawn(name, stack_bytes, state, body).map_err(|_| unsafe { &mut *place });
+    if started.is_ok() {
+        // On a busy machine it may be long until it runs, and a dump is to know it for ours before.
+        fault::wait_until_more(before, PATIENCE_NS);
+    }
+    started
 }
 
 extern "C" fn run_monitor(state: *mut c_void) -> *mut c_void {

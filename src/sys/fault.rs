@@ -1,12 +1,27 @@
 //! A fault of the library's own: it switches itself off and leaves the program alone.
 
-use super::thread;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
+use super::{futex, thread};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
 
 static DISABLED: AtomicBool = AtomicBool::new(false);
 static OWN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 /// Their ids, for others that look at them.
 static OWN_IDS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
+
+/// Counts the threads that have entered.
+static ENTERED: AtomicU32 = AtomicU32::new(0);
+
+/// How many threads have entered, for `wait_until_more`.
+pub fn entered() -> u32 {
+    ENTERED.load(Acquire)
+}
+
+/// Waits until another one has, at most this long: from then on it is known as the library's own.
+pub fn wait_until_more(before: u32, patience_ns: u64) {
+    if entered() == before {
+        futex::wait(&ENTERED, before, Some(patience_ns));
+    }
+}
 
 /// The calling thread is the library's own, from now until `leave`.
 pub fn enter() {
@@ -14,6 +29,8 @@ pub fn enter() {
     let _ = OWN.iter().find(free);
     let own = thread::tid();
     let _ = OWN_IDS.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok());
+    ENTERED.fetch_add(1, Release);
+    futex::wake_all(&ENTERED);
 }
 
 /// It ends.
