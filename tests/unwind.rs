@@ -127,6 +127,15 @@ fn code_without_tables_is_walked_by_frame_pointer_and_says_so() {
     }
 }
 
+#[test]
+fn tables_lead_on_where_a_frame_pointer_led_to() {
+    each_blocked(Build::Holes, |modules, target, kind, what| {
+        let walked = sampled(modules, &target.sample(), 128);
+        assert_whole(&walked, kind.function(), what);
+        assert!(walked.approximate, "{what}");
+    });
+}
+
 /// As the kernel tells of a waiting thread: by pc and stack pointer alone.
 fn waiting(modules: &Modules, target: &Target) -> Walked {
     let (pc, sp) = target.where_it_waits();
@@ -209,6 +218,11 @@ fn an_unknown_frame_pointer_ends_the_stack_where_no_table_tells_who_needs_it() {
     target.finish();
 }
 
+/// The first sample that is `wanted`.
+fn caught(target: &Target, wanted: impl FnMut(&Sample) -> bool) -> Sample {
+    (0..10_000).map(|_| target.sample()).find(wanted).expect("it does little else")
+}
+
 #[test]
 #[cfg_attr(target_arch = "aarch64", ignore = "emulators have neither the vdso nor its table")]
 fn interrupted_in_the_vdso() {
@@ -216,7 +230,7 @@ fn interrupted_in_the_vdso() {
     let modules = Modules::new();
     let target = Target::start(&chain, Kind::Clock);
     let in_vdso = |sample: &Sample| modules.path_of(sample.registers.pc).as_deref() == Some("[vdso]");
-    let sample = (0..10_000).map(|_| target.sample()).find(in_vdso).expect("it does little else than run in the vdso");
+    let sample = caught(&target, in_vdso);
     let walked = sampled(&modules, &sample, 128);
     let first = walked.names.iter().position(|name| name == "chain_1").expect("chain_1");
     assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()), "{:?}", walked.names);
@@ -232,7 +246,7 @@ fn interrupted_in_its_own_code() {
         let modules = Modules::new();
         let target = Target::start(&chain, Kind::Spin);
         let in_chain = |sample: &Sample| modules.names(&[sample.registers.pc]) == ["chain_1"];
-        let sample = (0..10_000).map(|_| target.sample()).find(in_chain).expect("it does little else than spin");
+        let sample = caught(&target, in_chain);
         let walked = sampled(&modules, &sample, 128);
         assert_eq!(walked.names.get(..10), Some(chain_names().as_slice()), "{build:?}: {:?}", walked.names);
         assert!(!walked.truncated, "{build:?}");
@@ -241,7 +255,39 @@ fn interrupted_in_its_own_code() {
 }
 
 #[test]
-#[cfg_attr(target_arch = "aarch64", ignore = "emulators have neither the vdso nor its table")]
+#[cfg_attr(target_arch = "x86_64", ignore = "calls leave the return address on the stack, where only a table finds it")]
+fn interrupted_in_a_function_without_frame_and_table() {
+    for build in [Build::Tables, Build::FramePointers, Build::NoTables, Build::Holes, Build::Pointers] {
+        let chain = Chain::load(build);
+        let modules = Modules::new();
+        let target = Target::start(&chain, Kind::Leaf);
+        let sample = caught(&target, |sample| modules.names(&[sample.registers.pc]) == ["chain_leaf"]);
+        let walked = sampled(&modules, &sample, 128);
+        assert_whole(&walked, "chain_leaf", &format!("{build:?}"));
+        assert!(walked.approximate, "{build:?}");
+        target.finish();
+    }
+}
+
+#[test]
+fn interrupted_in_a_stub_that_leads_to_another_function() {
+    for build in [Build::Tables, Build::FramePointers, Build::Holes] {
+        let chain = Chain::load(build);
+        let modules = Modules::new();
+        let target = Target::start(&chain, Kind::Calls);
+        let in_chain = |pc: u64| modules.path_of(pc) == modules.path_of(target.outermost);
+        let in_stub = |pc: u64| in_chain(pc) && modules.names(&[pc]) == ["?"];
+        // The chain's own calls go through stubs, too.
+        caught(&target, |sample| modules.names(&[sample.registers.pc]) == ["chain_leaf"]);
+        let sample = caught(&target, |sample| in_stub(sample.registers.pc));
+        let walked = sampled(&modules, &sample, 128);
+        assert_whole(&walked, "?", &format!("{build:?}"));
+        assert_eq!(walked.approximate, matches!(build, Build::Holes), "{build:?}");
+        target.finish();
+    }
+}
+
+#[test]
 fn through_a_signal_handler() {
     let chain = Chain::load(Build::Tables);
     let modules = Modules::new();

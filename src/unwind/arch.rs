@@ -11,6 +11,8 @@ pub const LINK: Option<u16> = facts::LINK;
 /// Registers that a call preserves, one bit a DWARF number: what the caller had is what the callee still has, unless
 /// its CFI says where it was saved.
 pub const PRESERVED: u64 = facts::PRESERVED;
+/// Frame records lie at the top of their frames: behind one is where the caller's stack pointer was.
+pub const RECORDS_END_FRAMES: bool = !cfg!(target_arch = "aarch64");
 /// Registers that a system call takes its arguments in. They keep them while it waits.
 pub const ARGUMENTS: [u16; 6] = facts::ARGUMENTS;
 

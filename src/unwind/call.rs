@@ -24,19 +24,18 @@ pub fn may_return_to(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> bo
 }
 
 /// A stub, a function that jumps on, and one more.
-const MOST_STUBS: u32 = 3;
+const MOST_STUBS: usize = 3;
 
 /// Is it a call of the function that begins at `start`, by way of stubs or not?
 pub fn is_of(call: Call, start: u64, memory: &impl Memory, modules: &ModuleTable) -> bool {
-    let Call::Direct(mut target) = call else { return false };
-    for _ in 0..MOST_STUBS {
-        let next = leads_to(target, memory, modules);
-        if target == start || next == target {
-            break;
-        }
-        target = next;
-    }
-    target == start
+    let Call::Direct(target) = call else { return false };
+    way(target, memory, modules).any(|at| at == start)
+}
+
+/// `target` and where it leads to, stub by stub.
+pub fn way(target: u64, memory: &impl Memory, modules: &ModuleTable) -> impl Iterator<Item = u64> {
+    let on = |at: &u64| Some(leads_to(*at, memory, modules)).filter(|next| next != at);
+    core::iter::successors(Some(target), on).take(1 + MOST_STUBS)
 }
 
 /// Where a call of `target` arrives, if that is a stub; else `target`.

@@ -156,7 +156,7 @@ impl<M: Memory> Frame<'_, '_, M> {
         let pc = arch::code_address(pc);
         let kept = if signal { u64::MAX } else { arch::PRESERVED };
         let mut caller = self.registers.only(kept);
-        caller.sp = cfa;
+        caller.set(arch::SP, cfa);
         for (register, rule) in row.registers().filter(|(register, _)| usize::from(register.0) < COUNT) {
             // A register that cannot be had matters only if somebody asks for it.
             match self.value(register.0, rule, cfa) {

@@ -14,7 +14,8 @@ const WORD: u64 = size_of::<usize>() as u64;
 /// and its return address must lie in code.
 ///
 /// The step is right for a function that keeps the frame pointer and has already set it up. Another function's caller
-/// is left out, so what follows is approximate.
+/// is left out, so what follows is approximate. Where frames go on above their records, nobody knows how far: then the
+/// caller's stack pointer is not known either.
 pub fn step(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span) -> Option<Step> {
     let record = registers.get(arch::FP)?;
     let above = record.checked_add(2 * WORD)?;
@@ -28,6 +29,9 @@ pub fn step(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, 
     }
     modules.find(pc - 1)?;
     let mut caller = Registers::new(pc, above);
+    if !arch::RECORDS_END_FRAMES {
+        caller.forget(arch::SP);
+    }
     caller.set(arch::FP, next);
     Some(Step::Caller { registers: caller, signal: false })
 }

@@ -3,6 +3,8 @@
 //! Nothing here takes the loader's lock, opens a module's file or dereferences an address that it was told.
 
 pub mod arch;
+#[cfg(target_arch = "aarch64")]
+mod bare;
 pub mod cache;
 pub mod call;
 pub mod cfi;
@@ -19,15 +21,19 @@ mod heads;
 pub mod instruction;
 #[cfg(target_arch = "aarch64")]
 mod link;
+#[cfg(any(test, target_arch = "aarch64"))]
+mod link_arm64;
 pub mod memory;
 pub mod modules;
 #[cfg(target_arch = "x86_64")]
 pub mod prologue;
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(test, target_arch = "aarch64"))]
 mod prologue_arm64;
 mod proof;
 pub mod registers;
 mod rules;
 pub mod search;
+#[cfg(any(test, target_arch = "aarch64"))]
+mod sigreturn_arm64;
 pub mod symbols;
 pub mod walk;

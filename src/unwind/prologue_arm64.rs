@@ -40,7 +40,7 @@ pub fn each(function: Span, memory: &impl Memory, mut show: impl FnMut(u64, u32)
 }
 
 /// What an instruction does to the stack pointer.
-enum Effect {
+pub(super) enum Effect {
     Other,
     /// Moves it by so much.
     Add(i64),
@@ -53,7 +53,7 @@ enum Effect {
     Moves,
 }
 
-fn effect(word: u32) -> Effect {
+pub(super) fn effect(word: u32) -> Effect {
     let immediate = || i64::from(word >> 10 & 0xfff) << (12 * (word >> 22 & 1));
     match word & 0xff80_03ff {
         0xd100_03ff => return Effect::Add(-immediate()),

@@ -5,6 +5,8 @@ use super::arch;
 /// How many DWARF numbers are kept: 17 on x86_64 (16 is the return address), 33 on aarch64 (30 lr, 31 sp, 32 pc).
 pub const COUNT: usize = 33;
 
+const STACK_POINTER: u64 = 1 << arch::SP;
+
 /// A thread's registers, of which some may be unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
@@ -12,20 +14,20 @@ pub struct Registers {
     known: u64,
     /// The instruction that is executed, or the return address of an outer frame.
     pub pc: u64,
-    /// The stack pointer.
+    /// The stack pointer; where that is forgotten, the lowest that it can be.
     pub sp: u64,
 }
 
 impl Registers {
     /// Only pc and sp are known.
     pub fn new(pc: u64, sp: u64) -> Registers {
-        Registers { values: [0; COUNT], known: 0, pc, sp }
+        Registers { values: [0; COUNT], known: STACK_POINTER, pc, sp }
     }
 
     /// The register of this DWARF number, where it is known. pc and sp are found under their numbers, too.
     pub fn get(&self, number: u16) -> Option<u64> {
         match number {
-            arch::SP => Some(self.sp),
+            arch::SP => (self.known & STACK_POINTER != 0).then_some(self.sp),
             arch::PC => Some(self.pc),
             _ => {
                 let value = *self.values.get(usize::from(number))?;
@@ -37,7 +39,10 @@ impl Registers {
     /// Makes a register known. A number out of range is ignored.
     pub fn set(&mut self, number: u16, value: u64) {
         match number {
-            arch::SP => self.sp = value,
+            arch::SP => {
+                self.sp = value;
+                self.known |= STACK_POINTER;
+            }
             arch::PC => self.pc = value,
             _ => {
                 if let Some(place) = self.values.get_mut(usize::from(number)) {
@@ -48,19 +53,19 @@ impl Registers {
         }
     }
 
-    /// Makes a register unknown; pc and sp are always known.
+    /// Makes a register unknown; pc is always known.
     pub fn forget(&mut self, number: u16) {
         if usize::from(number) < COUNT {
             self.known &= !(1 << number);
         }
     }
 
-    /// Forgets all registers but those of `mask` (one bit a DWARF number).
+    /// Forgets all registers but sp and those of `mask` (one bit a DWARF number).
     pub fn keep(&mut self, mask: u64) {
-        self.known &= mask;
+        self.known &= mask | STACK_POINTER;
     }
 
-    /// These registers, with only those of `mask` (one bit a DWARF number) still known.
+    /// These registers, with only sp and those of `mask` (one bit a DWARF number) still known.
     pub fn only(mut self, mask: u64) -> Registers {
         self.keep(mask);
         self

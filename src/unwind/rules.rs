@@ -76,11 +76,11 @@ impl Rule {
 
     fn try_leave(&self, registers: &mut Registers, memory: &impl Memory) -> Option<Left> {
         let (base, called) = match (registers.get(arch::FP), self.by_code) {
-            _ if !self.by_frame_pointer => (registers.sp, None),
+            _ if !self.by_frame_pointer => (registers.get(arch::SP)?, None),
             (Some(frame_pointer), _) => (frame_pointer, None),
             (None, by_code) => {
                 let (depth, called) = by_code?;
-                (registers.sp.checked_add(u64::from(depth))?, Some(called))
+                (registers.get(arch::SP)?.checked_add(u64::from(depth))?, Some(called))
             }
         };
         let cfa = base.wrapping_add_signed(i64::from(self.cfa));
@@ -96,7 +96,8 @@ impl Rule {
                 None => registers.forget(*number),
             }
         }
-        (registers.pc, registers.sp) = (pc, cfa);
+        registers.pc = pc;
+        registers.set(arch::SP, cfa);
         Some(Left::Frame)
     }
 }

@@ -32,6 +32,7 @@ pub fn frame_pointer(
     modules: &ModuleTable,
     reach: Span,
 ) -> Option<Found> {
+    registers.get(super::arch::SP)?;
     let place = Place { sp: registers.sp, start: function.start, memory, modules, reach };
     if let Some(frame_pointer) = by_code(registers, function, memory).filter(|record| place.fits(*record)) {
         return Some(Found { frame_pointer, is_certain: true });
@@ -55,6 +56,13 @@ fn by_code(registers: &Registers, function: Span, memory: &impl Memory) -> Optio
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn by_code(_: &Registers, _: Span, _: &impl Memory) -> Option<u64> {
     None
+}
+
+/// The stack pointer of `function` at a call of it, by the instructions that made its frame and its frame pointer.
+#[cfg(target_arch = "aarch64")]
+pub fn stack_pointer(registers: &Registers, function: Span, memory: &impl Memory) -> Option<u64> {
+    let depth = super::prologue_arm64::depth(function, memory)?;
+    registers.get(super::arch::FP)?.checked_sub(depth).filter(|sp| *sp >= registers.sp)
 }
 
 struct Place<'p, M> {

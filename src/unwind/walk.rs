@@ -3,6 +3,8 @@
 use arrayvec::ArrayVec;
 
 use super::arch;
+#[cfg(target_arch = "aarch64")]
+use super::bare;
 use super::call;
 use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
@@ -16,6 +18,8 @@ use super::modules::ModuleTable;
 use super::registers::Registers;
 use super::rules::{Left, Rules};
 use super::search;
+#[cfg(target_arch = "aarch64")]
+use super::sigreturn_arm64 as sigreturn;
 
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
@@ -195,7 +199,7 @@ impl<M: Memory> Steps<'_, '_, M> {
                 break;
             }
             // Behind a call there is code, unless what was taken for a return address isn't one.
-            if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) {
+            if !self.is_code(if signal { registers.pc } else { registers.pc - 1 }) && !self.is_sigreturn(registers.pc) {
                 out.strayed = true;
                 break;
             }
@@ -206,6 +210,14 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     fn is_code(&self, pc: u64) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.get(pc).is_some()) || self.modules.find(pc).is_some()
+    }
+
+    /// Signal handlers return to code that begins with its mapping at times.
+    fn is_sigreturn(&self, _pc: u64) -> bool {
+        #[cfg(target_arch = "aarch64")]
+        return self.is_code(_pc) && sigreturn::is_here(_pc, self.memory);
+        #[cfg(not(target_arch = "aarch64"))]
+        false
     }
 
     /// Makes a frame's registers its caller's; and was it a signal's frame?
@@ -231,6 +243,13 @@ impl<M: Memory> Steps<'_, '_, M> {
     }
 
     fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
+        #[cfg(target_arch = "aarch64")]
+        if frame.lookup != frame.registers.pc
+            && let Some(step) = self.by_signal(frame)
+        {
+            self.stepper.forget();
+            return Some(step);
+        }
         let by_cfi = match self.by_cfi(frame) {
             Some(Err(Error::Unknown(arch::FP))) => {
                 let function = self.stepper.function();
@@ -250,6 +269,15 @@ impl<M: Memory> Steps<'_, '_, M> {
                 *approximate |= !found.is_certain;
                 return Some(Step::Caller { registers: found.registers, signal: false });
             }
+            // Behind a frame that no table covers.
+            #[cfg(target_arch = "aarch64")]
+            Some(Err(Error::Unknown(arch::SP))) => {
+                let sp = search::stack_pointer(&frame.registers, self.stepper.function(), self.memory);
+                sp.and_then(|sp| {
+                    frame.registers.set(arch::SP, sp);
+                    self.by_cfi(frame)
+                })
+            }
             step => step,
         };
         match by_cfi {
@@ -262,11 +290,27 @@ impl<M: Memory> Steps<'_, '_, M> {
             }
             _ => {
                 self.stepper.forget();
+                #[cfg(target_arch = "aarch64")]
+                if frame.lookup == frame.registers.pc
+                    && matches!(by_cfi, None | Some(Err(Error::NoTable | Error::NoEntry)))
+                    && let Some(found) = bare::caller(&frame.registers, self.stepper, self.memory, self.modules)
+                {
+                    *approximate |= !found.is_certain;
+                    return Some(Step::Caller { registers: found.registers, signal: false });
+                }
                 let step = fp::step(&frame.registers, self.memory, self.modules, frame.reach)?;
                 *approximate = true;
                 Some(step)
             }
         }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn by_signal(&self, frame: &Frame) -> Option<Step> {
+        let sp = frame.registers.get(arch::SP)?;
+        let mut registers = sigreturn::interrupted(frame.registers.pc, sp, self.memory)?;
+        registers.pc = arch::code_address(registers.pc);
+        Some(Step::Caller { registers, signal: true })
     }
 
     fn by_cfi(&mut self, frame: &Frame) -> Option<Result<Step, Error>> {

@@ -24,6 +24,10 @@ pub enum Kind {
     Receive,
     Condition,
     Stub,
+    /// A function that makes no frame and has no table.
+    Leaf,
+    /// The same, called again and again through the stub (PLT) that leads to it.
+    Calls,
 }
 
 impl Kind {
@@ -42,6 +46,7 @@ impl Kind {
             // Jumped to.
             Kind::Epoll => "epoll_pwait",
             Kind::Stub => "chain_stub",
+            Kind::Leaf | Kind::Calls => "chain_leaf",
             Kind::Select => "select",
             // It jumps on into a function without a name, and its own frame is gone.
             Kind::Semaphore => "?",
@@ -69,7 +74,7 @@ impl Kind {
             #[cfg(not(target_arch = "x86_64"))]
             Kind::Select => &[libc::SYS_pselect6],
             Kind::Receive => &[libc::SYS_recvfrom],
-            Kind::Clock | Kind::Spin => &[],
+            Kind::Clock | Kind::Spin | Kind::Leaf | Kind::Calls => &[],
         }
     }
 }
@@ -89,6 +94,8 @@ pub enum Build {
     MixedOdd,
     /// The same, but the innermost doesn't.
     MixedEven,
+    /// From the innermost on, in turn: unwind tables, frame pointers, both.
+    Holes,
     /// Frame pointers, calls through pointers.
     Pointers,
     /// Tables, no frame pointers but where arrays of variable length need them, which is everywhere.
@@ -114,28 +121,29 @@ impl Build {
     /// Compiles it, under a name of its own for each use.
     pub fn compile(self, name: &str) -> PathBuf {
         let (with, without) = ("-fno-omit-frame-pointer", "-fomit-frame-pointer");
+        let no_tables = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
         let flags: &[&str] = match self {
-            Build::Tables | Build::MixedOdd | Build::MixedEven => &[without],
+            Build::Tables | Build::MixedOdd | Build::MixedEven | Build::Holes => &[without],
             Build::FramePointers => &[with],
             Build::Pointers => &[with, "-DPOINTER"],
             Build::Variable => &[without, "-DVARIABLE"],
             Build::VariablePointers => &[without, "-DVARIABLE", "-DPOINTER"],
-            Build::NoTables => &[with, "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
+            Build::NoTables => &[with, no_tables[0], no_tables[1]],
             Build::NoHeader => &[with, "-Wl,--no-eh-frame-hdr"],
         };
         let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
         let source = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/unwind/chain.c"));
         let objects = match self {
-            Build::MixedOdd | Build::MixedEven => (1..=10)
+            Build::MixedOdd | Build::MixedEven | Build::Holes => (1..=10)
                 .map(|part| {
                     let object = library.with_extension(format!("{part}.o"));
-                    let keeps = (part % 2 == 1) == matches!(self, Build::MixedOdd);
                     let mut compiler = compiler();
-                    compiler
-                        .arg(if keeps { with } else { without })
-                        .arg(format!("-DPART={part}"))
-                        .arg("-c")
-                        .arg(&source);
+                    match (self, part % 2, part % 3) {
+                        (Build::Holes, _, 2) => compiler.arg(with).args(no_tables),
+                        (Build::Holes, _, 0) | (Build::MixedOdd, 1, _) | (Build::MixedEven, 0, _) => compiler.arg(with),
+                        _ => compiler.arg(without),
+                    };
+                    compiler.arg(format!("-DPART={part}")).arg("-c").arg(&source);
                     run(compiler.arg("-o").arg(&object));
                     object
                 })

@@ -27,6 +27,15 @@ struct job {
 #define LENGTH(outer) outer
 #endif
 
+/* POINTER: called by what a variable says. */
+#ifdef POINTER
+#define CALL(inner) next(job)
+#define CALL_LEAF leaf
+#else
+#define CALL(inner) chain_##inner(job)
+#define CALL_LEAF chain_leaf
+#endif
+
 #if !defined PART || PART == 1
 
 enum {
@@ -44,7 +53,9 @@ enum {
   SEMAPHORE,
   RECEIVE,
   CONDITION,
-  STUB
+  STUB,
+  LEAF,
+  CALLS
 };
 
 static int handler_fd;
@@ -67,6 +78,16 @@ long chain_stub(int fd, void *bytes, unsigned long size);
 #endif
 __asm__(".text\n .globl chain_stub\n .type chain_stub, %function\n chain_stub:\n .cfi_startproc\n" STUB_CODE
         ".cfi_endproc\n .size chain_stub, . - chain_stub\n");
+
+/* Counts down until it is to stop. It makes no frame, and no table says so. */
+int chain_leaf(atomic_int *stop, unsigned rounds);
+#if defined __x86_64__
+#define LEAF_CODE "1: mov (%rdi), %eax\n test %eax, %eax\n jne 2f\n dec %esi\n jne 1b\n 2: ret\n"
+#elif defined __aarch64__
+#define LEAF_CODE "1: ldr w2, [x0]\n cbnz w2, 2f\n subs w1, w1, #1\n b.ne 1b\n 2: mov w0, w2\n ret\n"
+#endif
+__asm__(".text\n .globl chain_leaf\n .type chain_leaf, %function\n chain_leaf:\n" LEAF_CODE
+        ".size chain_leaf, . - chain_leaf\n");
 
 /* Apart, so that chain_1 has an ordinary frame. */
 __attribute__((noinline)) static void prepare(struct job *job, int *fd, sem_t *semaphore, struct timespec *until) {
@@ -99,6 +120,8 @@ __attribute__((noinline)) int chain_1(struct job *job) {
   struct epoll_event event;
   fd_set set;
   sem_t semaphore;
+  int (*volatile leaf)(atomic_int *, unsigned) = chain_leaf;
+  (void)leaf;
   depth[0] = 1;
   prepare(job, &fd, &semaphore, &until);
   switch (job->kind) {
@@ -159,6 +182,14 @@ __attribute__((noinline)) int chain_1(struct job *job) {
     while (chain_stub(fd, &byte, 1) < 0) {
     }
     break;
+  case LEAF:
+    while (!CALL_LEAF(job->stop, 1000000)) {
+    }
+    break;
+  case CALLS:
+    while (!CALL_LEAF(job->stop, 1)) {
+    }
+    break;
   case CONDITION:
     pthread_mutex_lock(job->mutex);
     while (!atomic_load(job->stop))
@@ -171,13 +202,6 @@ __attribute__((noinline)) int chain_1(struct job *job) {
   return depth[0];
 }
 
-#endif
-
-/* POINTER: called by what a variable says. */
-#ifdef POINTER
-#define CALL(inner) next(job)
-#else
-#define CALL(inner) chain_##inner(job)
 #endif
 
 #define CHAIN(outer, inner)                                                                                            \
