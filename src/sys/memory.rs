@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::errno::Errno;
+use core::ffi::CStr;
 
 /// The process's own memory, read by the kernel: an address that isn't readable gives an error, not a signal, also when
 /// another thread unmaps it in that instant.
@@ -59,7 +60,12 @@ impl OwnMemory {
 fn from_file(address: usize, out: &mut [u8]) -> usize {
     // SAFETY: a path that ends in a NUL; `out` is as long as is said; the descriptor is closed once.
     unsafe {
-        let fd = libc::open(c"/proc/self/mem".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let open = |path: &CStr| libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        // Of this thread, for the same reason as above; kernels before 3.17 only have the process's.
+        let mut fd = open(c"/proc/thread-self/mem");
+        if fd < 0 {
+            fd = open(c"/proc/self/mem");
+        }
         if fd < 0 {
             return 0;
         }
