@@ -138,19 +138,26 @@ static void names(void) {
   CHECK_OK(bc_uninstall());
 }
 
-/* A block sampled at an interval has a sample for each, from the begin of the stretch on. */
+/* A block sampled at an interval has a sample for each, from the begin of the stretch on. On a busy machine some may be
+ * missing in one block, but not in each. */
 static void samples(void) {
   bc_config config = config_of(100);
   config.sample_interval_ms = 50;
   blocks_expect("spin_ms", 4); /* behind the vDSO, clock_gettime and now_ns */
   install_and_start(&config);
-  blocking_dispatch(watched("sampled"), "late", 1, 520);
-  flush();
-  const struct told *ended = blocks_get(BC_BLOCK_ENDED, 1);
-  unsigned due = (unsigned)(ended->wall_ns / 50000000);
-  CHECK(ended->samples + 1 >= due && ended->samples <= due + 1, "%u samples, not about %u", ended->samples, due);
-  CHECK(ended->samples_naming * 10 >= ended->samples_with_stack * 9, "%u of %u stacks name spin_ms",
-        ended->samples_naming, ended->samples_with_stack);
+  bc_loop *loop = watched("sampled");
+  unsigned due = 0, taken = 0;
+  for (uint64_t n = 100; taken + 1 < due || n == 100; n++) {
+    CHECK(n < 120, "%u samples, not about %u", taken, due);
+    blocking_dispatch(loop, "late", n, 520);
+    flush();
+    const struct told *ended = blocks_get(BC_BLOCK_ENDED, n);
+    due = (unsigned)(ended->wall_ns / 50000000);
+    taken = ended->samples;
+    CHECK(taken <= due + 1, "%u samples, not about %u", taken, due);
+    CHECK(ended->samples_naming * 10 >= ended->samples_with_stack * 9, "%u of %u stacks name spin_ms",
+          ended->samples_naming, ended->samples_with_stack);
+  }
   CHECK_OK(bc_uninstall());
 
   config.sampling_method = BC_SAMPLING_OFF;
@@ -165,16 +172,22 @@ static void samples(void) {
 
 /* From the next stretch on, samples too: the monitor may be asleep for as long as the old limit allows. */
 static void lowered_threshold(void) {
-  bc_config config = config_of(1000);
+  bc_config config = config_of(20000);
   install_and_start(&config);
   bc_loop *loop = watched("lowered");
-  bc_dispatch_begin(loop, "before", 1);
-  bc_dispatch_end(loop);
-  pause_ms(280); /* the monitor has just looked and sleeps for 250 ms */
-  CHECK_OK(bc_loop_set_threshold(loop, 40));
-  blocking_dispatch(loop, "work", 2, 150);
-  flush();
-  CHECK(blocks_get(BC_BLOCK_ENDED, 2)->samples >= 8, "%u samples", blocks_get(BC_BLOCK_ENDED, 2)->samples);
+  /* On a busy machine some samples may be missing in one block, but not in each. */
+  unsigned taken = 0;
+  for (uint64_t n = 1; taken < 8; n++) {
+    CHECK(n < 20, "%u samples", taken);
+    CHECK_OK(bc_loop_set_threshold(loop, 20000));
+    bc_dispatch_begin(loop, "before", 0);
+    bc_dispatch_end(loop);
+    pause_ms(280); /* the monitor has looked meanwhile, and sleeps for a quarter of the limit */
+    CHECK_OK(bc_loop_set_threshold(loop, 40));
+    blocking_dispatch(loop, "work", n, 150);
+    flush();
+    taken = blocks_get(BC_BLOCK_ENDED, n)->samples;
+  }
   CHECK_OK(bc_uninstall());
 }
 
