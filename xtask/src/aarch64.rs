@@ -1,19 +1,20 @@
-//! The tests that do not depend on the processor, for 64-bit ARM, under an emulator.
+//! The tests for 64-bit ARM, under an emulator.
 //!
 //! qemu runs one process of another processor on this kernel. What it cannot do:
 //!
+//! * Its `/proc/self/maps` is that of its own first thread, made over: when that has ended, there is none.
 //! * `/proc/self/task/TID/` shows the host's thread, so the registers of a waiting one are the emulator's. Stacks are
 //!   taken by signal, also those of threads that wait; tests of the signal-free way, of names and counts of threads
 //!   and of `/proc/self/status` are the real processor's.
 //! * It has fewer real-time signals than it says, and takes handlers for the rest that never run. The library would
 //!   choose one of those: tests name another.
 //! * No `process_vm_readv`: memory is read through `/proc/self/mem`.
-//! * No vdso, and no table for the return from a signal handler: the tests in `tests/unwind.rs` that need them say so.
+//! * No vdso: the test in `tests/unwind.rs` that needs it says so.
 //! * It takes fork of a process with threads badly, and does not wipe pages for the child.
 //! * `execve` starts programs of the host: no test that starts itself again.
 //! * It is slow, and more so to deliver a signal: no test of durations, and nothing here is a measurement.
 
-use crate::elsewhere::{Program, World};
+use crate::elsewhere::{Program, Standard, World};
 use crate::run::{Outcome, command, output_of, root, run};
 use crate::tools;
 use std::process::Command;
@@ -24,6 +25,7 @@ const SIGNAL: &str = "TEST_SIGNAL=40";
 
 const FORK: &str = "the emulator's fork with threads";
 const THREADS: &str = "the emulator has threads of its own";
+const MAPS: &str = "the emulator has no maps without the first thread";
 
 const PROGRAMS: &[Program] = &[
     Program::of("arguments"),
@@ -36,6 +38,7 @@ const PROGRAMS: &[Program] = &[
     Program::of("chained"),
     Program::of("long_names"),
     Program::of("no_looper"),
+    Program { source: "main_gone", more: &[], cannot: &[("goes_on", MAPS), ("reads_a_file", MAPS)] },
     Program { source: "cycles", more: &[], cannot: &[("leave_nothing", THREADS)] },
     Program {
         source: "forks",
@@ -56,25 +59,21 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 
 /// Builds and runs them.
 pub fn check() -> Outcome {
-    tools::ensure_packages(&[tools::PACKAGES, tools::RUST_SOURCE, tools::AARCH64])?;
+    tools::ensure_packages(&[tools::PACKAGES, tools::AARCH64])?;
     let emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"].map(str::to_owned);
+    let triple = "aarch64-unknown-linux-gnu";
     let world = World {
-        triple: "aarch64-unknown-linux-gnu",
+        triple,
+        standard: Standard::of(triple)?,
         name: "aarch64",
         compiler,
         libraries: ["-pthread", "-ldl"].map(str::to_owned).to_vec(),
         runner: emulator.iter().cloned().chain(["-E", SIGNAL].map(str::to_owned)).collect(),
     };
 
-    // A test unwinds, so the whole standard library is made, and it must unwind too. The emulator takes what debug
-    // builds of the tested crates leave undone too often.
-    let mut tests = world.cargo();
-    tests.args(["test", "--quiet", "--package", "blockcanary", "--lib", "--tests", "--target", world.triple]);
-    tests.arg("-Zbuild-std=std,test,panic_unwind");
-    for package in ["blockcanary", "gimli", "arrayvec", "serde_json"] {
-        tests.arg("--config").arg(format!("profile.dev.package.{package}.opt-level=1"));
-    }
-    tests.env("CARGO_PROFILE_DEV_PANIC", "unwind").env("CARGO_PROFILE_DEV_DEBUG", "0").env("CC", GCC);
+    // A test unwinds, so where the standard library is made, it is the whole one.
+    let mut tests = world.cargo("test", "std,test,panic_unwind");
+    tests.args(["--profile", "emulated", "--tests"]).env("CC", GCC);
     tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", GCC);
     tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", emulator.join(" "));
     run(&mut tests)?;

@@ -7,7 +7,7 @@
 //! the same in both C libraries, but for those of `sigaction` and for the numbers that `sysconf` takes: tests that use
 //! these run elsewhere, and so do those of fibers, for which Android has no functions.
 
-use crate::elsewhere::{Program, World};
+use crate::elsewhere::{Program, Standard, World};
 use crate::run::{Outcome, command, root, run};
 use crate::tools;
 use std::path::Path;
@@ -71,6 +71,7 @@ pub fn check(rootfs: &str) -> Outcome {
     std::fs::create_dir_all("/system").map_err(|error| format!("needs an empty folder /system: {error}"))?;
     let world = World {
         triple: "x86_64-linux-android",
+        standard: Standard::Made,
         name: "bionic",
         compiler,
         libraries: link_with(&libraries),

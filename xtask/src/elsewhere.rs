@@ -1,16 +1,37 @@
 //! The C tests in another world than the machine's: for another processor, or on another C library.
 
-use crate::run::{Outcome, command, root, run, run_quietly};
+use crate::run::{Outcome, cargo, command, root, run, run_quietly};
+use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// No case takes longer, not even under an emulator.
 const SECONDS: &str = "120";
 
+/// Where a target's standard library comes from.
+pub enum Standard {
+    /// The toolchain that runs xtask has it.
+    Ready,
+    /// Another compiler comes with its source, and makes it.
+    Made,
+}
+
+impl Standard {
+    /// Of the toolchain, if it has it or can get it. Else the other compiler is made sure of.
+    pub fn of(triple: &str) -> Outcome<Standard> {
+        if tools::ensure_target(triple) {
+            return Ok(Standard::Ready);
+        }
+        tools::ensure_packages(&[tools::RUST_SOURCE]).map(|()| Standard::Made)
+    }
+}
+
 /// Where programs are built and run.
 pub struct World {
     /// Target of the library.
     pub triple: &'static str,
+    /// Its standard library.
+    pub standard: Standard,
     /// Folder below `target/`.
     pub name: &'static str,
     /// The compiler, with all that it takes but sources and output.
@@ -39,13 +60,23 @@ impl Program {
 }
 
 impl World {
-    /// A cargo whose compiler makes its own standard library.
-    pub fn cargo(&self) -> Command {
-        let mut cargo = command("/usr/bin/cargo");
-        let path = std::env::var("PATH").unwrap_or_default();
-        cargo.env("PATH", format!("/usr/bin:{path}")).env("RUSTC_BOOTSTRAP", "1");
-        for name in ["RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC", "CARGO"] {
-            cargo.env_remove(name);
+    /// A command of cargo's for the library; `parts` are what it takes of a standard library that has to be made.
+    pub fn cargo(&self, subcommand: &str, parts: &str) -> Command {
+        let mut cargo = match self.standard {
+            Standard::Ready => cargo(),
+            Standard::Made => {
+                let mut cargo = command("/usr/bin/cargo");
+                let path = std::env::var("PATH").unwrap_or_default();
+                cargo.env("PATH", format!("/usr/bin:{path}")).env("RUSTC_BOOTSTRAP", "1");
+                for name in ["RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC", "CARGO"] {
+                    cargo.env_remove(name);
+                }
+                cargo
+            }
+        };
+        cargo.args([subcommand, "--quiet", "--package", "blockcanary", "--lib", "--target", self.triple]);
+        if let Standard::Made = self.standard {
+            cargo.arg(format!("-Zbuild-std={parts}"));
         }
         cargo.env("CARGO_TARGET_DIR", self.folder()).env("RUSTFLAGS", "-Cforce-frame-pointers=yes");
         cargo
@@ -58,9 +89,7 @@ impl World {
 
     /// Builds the archive as programs get it. It is `no_std`: the core is all there is to make.
     pub fn build_archive(&self) -> Outcome {
-        let mut build = self.cargo();
-        build.args(["build", "--quiet", "--release", "--package", "blockcanary", "--lib", "--target", self.triple]);
-        run(build.arg("-Zbuild-std=core"))
+        run(self.cargo("build", "core").arg("--release"))
     }
 
     /// Compiles and links a program with the library.

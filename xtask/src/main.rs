@@ -19,7 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   demo      build and run the example engine, show what is reported of it
-  test      all tests: format, lints, header, Rust, C; with those of `aarch64`: --aarch64; with those of
+  test      all tests: format, lints, header, Rust, C, those of `aarch64` (without: --no-aarch64); with those of
             `bionic`: --bionic ROOTFS
   aarch64   the tests for 64-bit ARM alone, under qemu
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64

@@ -1,6 +1,6 @@
 //! What a fresh Debian or Ubuntu lacks: found out before anything is built, and installed if that is possible.
 
-use crate::run::{Outcome, cargo, command, run, run_quietly};
+use crate::run::{Outcome, cargo, command, output_of, run, run_quietly};
 use std::path::Path;
 
 /// A program on PATH or a file that is there once a package is installed.
@@ -72,6 +72,15 @@ pub fn ensure_packages(packages: &[&'static [Package]]) -> Outcome {
             run_quietly(command(words[0]).args(&words[1..])).and_then(|()| apt(&install))
         })
         .map_err(|_| needed)
+}
+
+/// Does the toolchain that runs xtask have this target's standard library, or can it be got?
+pub fn ensure_target(triple: &str) -> bool {
+    let is_there = || {
+        let folder = output_of(command("rustc").args(["--print", "target-libdir", "--target", triple]));
+        folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+    };
+    is_there() || on_path("rustup") && run(command("rustup").args(["target", "add", triple])).is_ok() && is_there()
 }
 
 /// Makes sure that rustfmt and clippy are there.
