@@ -18,17 +18,16 @@
 
 #define THRESHOLD_MS 50
 #define BLOCKS 256
-/* Of a block that has been over its limit for so long, everything is known; longer where a thread that does nothing but sleep
- * and note the time does not get a processor in time either. */
+/* Of a block that has been over its limit for so long, everything is known; longer by the time that the library's threads
+ * were ready to run and had no processor. */
 #define SURE_MS 100
-#define PULSE_MS 5
 
 /* What a child notes of itself, in memory that outlives it. Tags are numbers from 1 on. */
 struct diary {
   /* The dispatch that is open, and when it began; 0: none. */
   atomic_uint_least64_t tag, begun_ns;
-  /* The pulse: its last beat, and by how much beats have been late since the dispatch began. */
-  atomic_uint_least64_t beat_ns, late_ns;
+  /* How long the library's threads had waited for a processor by then. */
+  atomic_uint_least64_t waited_ns;
   /* Its listener was told of the end of the block with this tag. */
   atomic_uchar ended[BLOCKS];
 };
@@ -52,15 +51,37 @@ static void notes_ends(const bc_block *block, void *unused) {
   }
 }
 
-static void *pulse(void *unused) {
-  for (uint64_t last = now_ns();;) {
-    pause_ms(PULSE_MS);
-    uint64_t now = now_ns();
-    atomic_fetch_add(&diary->late_ns, now - last - PULSE_MS * 1000000ull);
-    atomic_store(&diary->beat_ns, now);
-    last = now;
+/* How long the library's threads of a process have been ready to run without a processor, in all. UINT64_MAX: one of them
+ * is so just now, or waits for a device, and for how long is not known. */
+static uint64_t waited_ns(pid_t pid) {
+  char path[300];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+  DIR *tasks = opendir(path);
+  CHECK(tasks != NULL, "%s: %s", path, strerror(errno));
+  uint64_t sum = 0;
+  for (const struct dirent *task = readdir(tasks); task != NULL && sum != UINT64_MAX; task = readdir(tasks)) {
+    char text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/stat", (int)pid, task->d_name);
+    if (task->d_name[0] == '.' || access(path, R_OK) != 0) {
+      continue;
+    }
+    read_whole(path, text, sizeof text);
+    const char *name = strstr(text, "(bc-"), *state = strstr(text, ") ");
+    if (name == NULL || state == NULL) {
+      continue;
+    }
+    if (state[2] == 'R' || state[2] == 'D') {
+      sum = UINT64_MAX;
+      break;
+    }
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, task->d_name);
+    read_whole(path, text, sizeof text);
+    unsigned long long ran, waited;
+    CHECK(sscanf(text, "%llu %llu", &ran, &waited) == 2, "%s: %s", path, text);
+    sum += waited;
   }
-  return unused;
+  closedir(tasks);
+  return sum;
 }
 
 /* What is executed for `kill_children`: blocks again and again until it is killed. */
@@ -80,10 +101,8 @@ static void child(void) {
   CHECK_OK(bc_set_listener(notes_ends, NULL));
   CHECK_OK(bc_start());
   bc_loop *loop = watched("the child's loop");
-  atomic_store(&diary->beat_ns, now_ns());
-  start_thread(pulse, NULL);
   for (uint64_t tag = 1; tag < BLOCKS; tag++) {
-    atomic_store(&diary->late_ns, 0);
+    atomic_store(&diary->waited_ns, waited_ns(getpid()));
     atomic_store(&diary->begun_ns, now_ns());
     atomic_store(&diary->tag, tag);
     bc_dispatch_begin(loop, "a block", tag);
@@ -120,7 +139,7 @@ static struct victim start_child(const char *base, unsigned number) {
   return victim;
 }
 
-static unsigned killed, killed_naming;
+static unsigned killed, killed_naming, killed_samples, killed_stacks;
 static uint64_t killed_tag, killed_id;
 static char killed_path[512];
 
@@ -134,8 +153,11 @@ static void counts_killed(const bc_block *block, void *unused) {
   killed_id = block->id;
   snprintf(killed_path, sizeof killed_path, "%s", block->report_path != NULL ? block->report_path : "");
   bool is_named = false;
-  for (size_t i = 0; i < block->sample_count && !is_named; i++) {
+  killed_samples = (unsigned)block->sample_count;
+  killed_stacks = 0;
+  for (size_t i = 0; i < block->sample_count; i++) {
     const bc_sample *sample = (const bc_sample *)((const char *)block->samples + i * block->sample_size);
+    killed_stacks += sample->frame_count > 0;
     for (size_t j = 0; j < sample->frame_count && !is_named; j++) {
       const bc_frame *frame = (const bc_frame *)((const char *)sample->frames + j * block->frame_size);
       is_named = frame->symbol != NULL && strcmp(frame->symbol, "the_blocking_function") == 0;
@@ -184,7 +206,7 @@ static struct {
   unsigned kills, open, sure, told, named;
 } sum;
 
-static void judge(const struct victim *victim, uint64_t killed_ns) {
+static void judge(const struct victim *victim, uint64_t killed_ns, uint64_t waited) {
   int status;
   CHECK(waitpid(victim->pid, &status, 0) == victim->pid && WIFSIGNALED(status), "the child ended by itself: %x",
         status);
@@ -193,22 +215,24 @@ static void judge(const struct victim *victim, uint64_t killed_ns) {
   unsigned told = recover(victim->directory);
   reports_are_whole(victim->directory);
   bool is_over = tag != 0 && killed_ns > begun_ns + THRESHOLD_MS * 1000000ull;
-  uint64_t beat_ns = atomic_load(&victim->diary->beat_ns), late_ns = atomic_load(&victim->diary->late_ns);
-  late_ns += killed_ns > beat_ns + PULSE_MS * 1000000ull ? killed_ns - beat_ns - PULSE_MS * 1000000ull : 0;
-  bool is_sure = tag != 0 && killed_ns > begun_ns + (THRESHOLD_MS + SURE_MS) * 1000000ull + 2 * late_ns;
+  uint64_t before = atomic_load(&victim->diary->waited_ns);
+  bool is_known = waited != UINT64_MAX && before != UINT64_MAX;
+  uint64_t late_ns = is_known ? waited - before : 0;
+  bool is_sure = tag != 0 && is_known && killed_ns > begun_ns + (THRESHOLD_MS + SURE_MS) * 1000000ull + late_ns;
   sum.kills++;
   sum.open += is_over;
   sum.sure += is_sure;
   sum.told += told;
   sum.named += killed_naming;
   CHECK(told <= 1, "%u blocks were told as killed", told);
-  CHECK(!is_sure || (told == 1 && killed_tag == tag), "block %lu, begun %.1f ms before the kill, pulse %.1f ms late: %u told, tag %lu",
+  CHECK(!is_sure || (told == 1 && killed_tag == tag), "block %lu, begun %.1f ms before the kill, %.1f ms without a processor: %u told, tag %lu",
         (unsigned long)tag, (double)(killed_ns - begun_ns) / 1e6, (double)late_ns / 1e6, told, (unsigned long)killed_tag);
   if (told == 1) {
     /* Its process may have been killed just after the block's end, before anybody was told. */
     CHECK(killed_tag < BLOCKS && !atomic_load(&victim->diary->ended[killed_tag]), "block %lu was told as ended before",
           (unsigned long)killed_tag);
-    CHECK(!is_sure || killed_naming == 1, "no stack names the function that blocked");
+    CHECK(!is_sure || killed_naming == 1, "none of %u samples, %u with a stack, names the function that blocked for %.1f ms: %s",
+          killed_samples, killed_stacks, (double)(killed_ns - begun_ns) / 1e6, killed_path);
     static char text[1 << 20];
     size_t length = strlen(killed_path);
     CHECK(length > 4, "no report");
@@ -239,9 +263,9 @@ static void kill_children(unsigned times) {
     for (unsigned i = 0; i < kAtOnce; i++) {
       WAIT_FOR(atomic_load(&victims[i].diary->begun_ns) != 0, 20000);
       pause_ms((unsigned)(lrand48() % 400));
-      uint64_t killed_ns = now_ns();
+      uint64_t killed_ns = now_ns(), waited = waited_ns(victims[i].pid);
       kill(victims[i].pid, SIGKILL);
-      judge(&victims[i], killed_ns);
+      judge(&victims[i], killed_ns, waited);
     }
   }
   printf("%u kills, %u in a block, %u more than %d ms past its limit; %u told as killed, once each, %u with the function\n",
