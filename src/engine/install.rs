@@ -18,8 +18,10 @@ use crate::report::recorder::layout::Owner;
 use crate::report::recorder::recover::Recovery;
 use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
+use crate::report::shelf::Shelf;
 use crate::report::store::Store;
 use crate::report::text_space::TextSpace;
+use crate::report::upload::{Seal, Uploads};
 use crate::report::writer::Writer;
 use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
@@ -66,6 +68,8 @@ pub struct Handles {
     pub handover: &'static Handover,
     /// What they are written with.
     pub page: &'static Lock<(Page, &'static mut [u8])>,
+    /// The reports, if there are any.
+    pub shelf: Option<Shelf<'static>>,
     switches: &'static Switches,
 }
 
@@ -73,6 +77,8 @@ struct Switches {
     writer: Bell,
     writer_quits: AtomicBool,
     writer_tidies: AtomicBool,
+    seal: Seal,
+    uploads: AtomicBool,
     filter_holds: AtomicBool,
     reporter_holds: AtomicBool,
     reporter_quits: AtomicBool,
@@ -111,6 +117,8 @@ impl Engine {
             writer: Bell::new(),
             writer_quits: AtomicBool::new(false),
             writer_tidies: AtomicBool::new(false),
+            seal: Seal::new(),
+            uploads: AtomicBool::new(false),
             filter_holds: AtomicBool::new(false),
             reporter_holds: AtomicBool::new(false),
             reporter_quits: AtomicBool::new(false),
@@ -139,6 +147,7 @@ impl Engine {
                 evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, parts.others)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
+                shelf: store.as_ref().map(Store::shelf),
                 handover: mapping.place(Handover::new(parts.dump))?,
                 page: mapping.place(Lock::new((page, page_buffer)))?,
                 switches,
@@ -205,11 +214,20 @@ impl Engine {
                 bell: &handles.switches.writer,
                 quit: &handles.switches.writer_quits,
                 tidy: &handles.switches.writer_tidies,
+                seal: &handles.switches.seal,
             })?;
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
                 evidence: handles.evidence,
                 writer: &handles.switches.writer,
+                uploads: handles.shelf.map(|shelf| Uploads {
+                    shelf,
+                    evidence: handles.evidence,
+                    seal: &handles.switches.seal,
+                    writer: &handles.switches.writer,
+                    progress: &handles.delivery.progress,
+                    is_wanted: &handles.switches.uploads,
+                }),
                 hold: &handles.switches.reporter_holds,
                 quit: &handles.switches.reporter_quits,
             })?;
@@ -259,6 +277,17 @@ impl Handles {
         self.delivery.recovers.store(true, Release);
         self.switches.writer_tidies.store(true, Release);
         self.switches.writer.ring();
+    }
+
+    /// The writer adds to no report any more that no open block needs. Waits for it a while.
+    pub fn seal(&self) {
+        self.switches.seal.ask(&self.switches.writer, &self.delivery.progress);
+    }
+
+    /// The reporter uploads what is stored.
+    pub fn upload(&self) {
+        self.switches.uploads.store(true, Release);
+        self.delivery.reporter.ring();
     }
 
     /// No further listener or filter is begun; or it may be again.

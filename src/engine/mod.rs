@@ -6,5 +6,6 @@ pub mod health;
 pub mod install;
 pub mod life;
 pub mod memory;
+pub mod reports;
 pub mod settings;
 pub mod threads;

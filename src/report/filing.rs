@@ -14,7 +14,6 @@ use super::store::Store;
 use super::{json, text};
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::log_warn;
-use crate::sample::case::{Case, Phase};
 use crate::sample::evidence::Evidence;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::{REPORTS_FAILED, REPORTS_MERGED, REPORTS_WRITTEN};
@@ -191,6 +190,13 @@ impl Filing {
         write(store, &self.facts, None, self.evidence, self.max_reports, parcel, name)
     }
 
+    /// From now on no report changes but those that an open block needs.
+    pub fn seal(&mut self) {
+        self.amend(true);
+        let evidence = self.evidence;
+        self.recent.keep(|id| evidence.lock().needs_report(id));
+    }
+
     /// Writes reports again that others have joined: all if there is nothing else to do, else those that it is time for.
     pub fn amend(&mut self, is_idle: bool) {
         while let Some(report) = self.recent.take_different(is_idle, Ticks::now()) {
@@ -247,11 +253,7 @@ fn write(
 }
 
 fn is_open(evidence: &'static Lock<Evidence>) -> impl Fn(u64) -> bool {
-    move |id| {
-        // One that waits for nothing but the listeners does not.
-        let is_open = |case: &Case| case.phase == Phase::Open || (case.phase == Phase::Ended && case.due.ended);
-        evidence.lock().cases().iter().any(|case| case.id == id && is_open(case))
-    }
+    move |id| evidence.lock().is_open(id)
 }
 
 fn failed(store: &Store, name: &Name, format: Format, error: Errno) {

@@ -1,8 +1,9 @@
-//! The reporter: runs the listeners, one block at a time, and nothing else. It may be stuck there; nobody waits for it.
+//! The reporter: runs the listeners, one block at a time, and the uploader, and nothing else. It may be stuck there; nobody waits for it.
 
 use super::delivery::Delivery;
 use super::listeners;
 use super::parcel::Parcel;
+use super::upload::Uploads;
 use crate::abi::bc_block_listener;
 use crate::sample::case::Phase;
 use crate::sample::evidence::Evidence;
@@ -19,6 +20,8 @@ pub struct Reporter {
     pub evidence: &'static Lock<Evidence>,
     /// Wakes the writer.
     pub writer: &'static Bell,
+    /// Reports that are to be sent, if there are reports.
+    pub uploads: Option<Uploads>,
     /// It shall begin no callback.
     pub hold: &'static AtomicBool,
     /// It shall end.
@@ -28,9 +31,13 @@ pub struct Reporter {
 impl Reporter {
     /// Delivers until it is told to quit.
     pub fn run(&mut self) {
+        if let Some(uploads) = &self.uploads {
+            uploads.finish_interrupted();
+        }
         loop {
             let heard = self.delivery.reporter.heard();
-            while !self.quit.load(Acquire) && !self.hold.load(Acquire) {
+            while self.may_call() {
+                self.upload();
                 let Some(parcel) = self.delivery.next() else { break };
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);
@@ -42,6 +49,18 @@ impl Reporter {
                 return;
             }
             self.delivery.reporter.sleep(heard, None);
+        }
+    }
+
+    fn may_call(&self) -> bool {
+        !self.quit.load(Acquire) && !self.hold.load(Acquire)
+    }
+
+    fn upload(&self) {
+        if let Some(uploads) = &self.uploads
+            && uploads.is_wanted.swap(false, AcqRel)
+        {
+            uploads.run(&|| self.may_call());
         }
     }
 
