@@ -4,7 +4,7 @@ mod report_common;
 
 use blockcanary::report::names::{Format, Name};
 use blockcanary::report::store::{Space, Store};
-use blockcanary::report::{json, text};
+use blockcanary::report::{json, shelf, text};
 use report_common::*;
 use std::cell::Cell;
 use std::ffi::{CString, c_void};

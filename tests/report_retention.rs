@@ -3,6 +3,7 @@
 mod report_common;
 
 use blockcanary::report::names::Name;
+use blockcanary::report::shelf;
 use blockcanary::report::store::Store;
 use report_common::*;
 use std::fs;

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use crate::log_info;
 use crate::report::filter::FILTER;
 use crate::report::listeners;
+use crate::report::shown;
 use crate::report::upload::UPLOADER;
 use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
@@ -117,11 +118,6 @@ pub fn use_it() -> Result<Use, Refusal> {
     life()?.user()
 }
 
-/// The installation, for a call that uses it.
-pub fn use_it() -> Result<Use, Refusal> {
-    life()?.user()
-}
-
 /// Makes an installation.
 pub fn install(settings: &Settings) -> Result<(), Refusal> {
     if fault::is_disabled() {
@@ -158,6 +154,7 @@ fn forget_parents() {
     listeners::forget_runners();
     FILTER.forget_runners();
     UPLOADER.forget_runners();
+    shown::forget();
     log::forget_runners();
     fault::forget_threads();
     registry::reset_after_fork();

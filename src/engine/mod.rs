@@ -2,6 +2,7 @@
 
 pub mod dump;
 pub mod facts;
+pub mod format;
 pub mod health;
 pub mod install;
 pub mod life;

@@ -17,13 +17,16 @@ use core::ffi::{CStr, c_char, c_void};
 /// Units: none. Ownership: the path is valid until the visitor returns; `user_data` is handed back only. Threads: any; the
 /// visitor runs on the calling one. Async-signal-safe: no.
 #[unsafe(no_mangle)]
-pub extern "C" fn bc_reports_each(visitor: bc_report_visitor, user_data: *mut c_void) -> bc_status {
+pub unsafe extern "C" fn bc_reports_each(visitor: bc_report_visitor, user_data: *mut c_void) -> bc_status {
     if let Err(refusal) = life::check_installed() {
         return status(Err(refusal));
     }
     let Some(visitor) = visitor else { return BC_ERROR_INVALID_ARGUMENT };
-    // SAFETY: the caller gave the visitor for this, with this user data; the path ends in a NUL and stays meanwhile.
-    status(reports::each(&mut |path| unsafe { visitor(path.as_ptr(), user_data) }))
+    let visit = &mut |path: &CStr| {
+        // SAFETY: the caller gave the visitor for this, with this user data; the path ends in a NUL and stays meanwhile.
+        unsafe { visitor(path.as_ptr(), user_data) }
+    };
+    status(reports::each(visit))
 }
 
 /// Removes all reports below `report_dir` but those of blocks that go on and those of other processes that live. Other

@@ -17,12 +17,19 @@ pub struct Tenure {
     /// First and last id stored, each with one added; 0 for none.
     first: AtomicU64,
     last: AtomicU64,
+    /// The id of the block whose files are being written, with one added; 0 for none.
+    writing: AtomicU64,
 }
 
 impl Tenure {
     /// Nothing stored.
     pub const fn new() -> Tenure {
-        Tenure { opened_ns: AtomicI64::new(0), first: AtomicU64::new(0), last: AtomicU64::new(0) }
+        Tenure {
+            opened_ns: AtomicI64::new(0),
+            first: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            writing: AtomicU64::new(0),
+        }
     }
 
     /// The store is opened.
@@ -30,6 +37,7 @@ impl Tenure {
         self.opened_ns.store(opened_ns, Relaxed);
         self.first.store(0, Relaxed);
         self.last.store(0, Relaxed);
+        self.writing.store(0, Relaxed);
     }
 
     /// A report of this block is about to be stored.
@@ -41,6 +49,16 @@ impl Tenure {
         if id > last {
             self.last.store(id, Relaxed);
         }
+    }
+
+    /// From now until `end_writing` the files of this block come.
+    pub(super) fn begin_writing(&self, id: u64) {
+        self.writing.store(id.saturating_add(1), Relaxed);
+    }
+
+    /// All of them are there.
+    pub(super) fn end_writing(&self) {
+        self.writing.store(0, Relaxed);
     }
 
     fn has(&self, id: u64) -> bool {
@@ -69,6 +87,9 @@ impl<'a> Owners<'a> {
 
     /// May the reports of this name be removed?
     pub fn may_go(&mut self, directory: &Fd, name: &Name, is_open: &dyn Fn(u64) -> bool) -> bool {
+        if self.tenure.writing.load(Relaxed) == name.id.saturating_add(1) {
+            return false;
+        }
         if name.pid != process::id() {
             return !self.alive.is(name.pid);
         }

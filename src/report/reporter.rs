@@ -3,6 +3,7 @@
 use super::delivery::Delivery;
 use super::listeners;
 use super::parcel::Parcel;
+use super::shown::{self, To};
 use super::upload::Uploads;
 use crate::abi::bc_block_listener;
 use crate::sample::case::Phase;
@@ -72,8 +73,9 @@ impl Reporter {
                 return;
             }
         }
-        let block = parcel.c_block();
-        listeners::each(|listener, user_data| call(listener, &block, user_data));
+        shown::show(parcel, To::Listeners, |block| {
+            listeners::each(|listener, user_data| call(listener, block, user_data));
+        });
         if parcel.is_last() {
             BLOCKS_DELIVERED.add_one();
         }

@@ -16,7 +16,7 @@ use crate::sys::files::Kind;
 use crate::sys::{clock, files, process};
 use core::ffi::CStr;
 
-/// What a store needs: 69,656 bytes (less where numbers are aligned less), of which all zeros are a valid value.
+/// What a store needs: 69,664 bytes (less where numbers are aligned less), of which all zeros are a valid value.
 #[repr(C)]
 pub struct Space {
     /// Text on its way into a file; names on their way out of the directory.
@@ -132,6 +132,16 @@ impl<'m> Store<'m> {
     pub fn directory(&mut self) -> Result<(&Fd, &mut [u8]), Errno> {
         let (directory, _) = self.place.directory()?;
         Ok((directory, self.buffer))
+    }
+
+    /// The files of a block are about to be written, and are not to be removed before the last of them is there.
+    pub fn begin(&self, name: &Name) {
+        self.tenure.begin_writing(name.id);
+    }
+
+    /// They are written.
+    pub fn end(&self) {
+        self.tenure.end_writing();
     }
 
     /// Whether a report is there.

@@ -86,6 +86,7 @@ impl Writer {
         };
         if parcel.case.is_wanted != Some(false) {
             parcel.resolve(&mut self.resolver);
+            self.filing.look(parcel);
         }
         let is_end = parcel.state == BC_BLOCK_ENDED;
         let verdict = self.judge.judge(parcel, is_end);
@@ -171,6 +172,7 @@ impl Writer {
             return false;
         };
         parcel.resolve(&mut self.resolver);
+        self.filing.look(parcel);
         self.filing.tell(parcel);
         self.delivery.post(parcel);
         self.evidence.lock().close_case(number);

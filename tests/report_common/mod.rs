@@ -92,7 +92,7 @@ pub fn block<'a>(evidence: &'a Evidence) -> Block<'a> {
         start_ns: START_NS,
         wall_ns: 2_000 * MS + 1_500,
         cpu_ns: 3 * MS + 250_000,
-        cpu_uncertainty_ns: 1_000,
+        cpu_uncertainty_ns: Some(1_000),
         threshold_ns: 1_000 * MS,
         run_queue_wait_ns: None,
         repeats: Repeats::default(),
