@@ -320,7 +320,7 @@ typedef struct bc_frame {
    */
   uint64_t symbol_offset;
   /**
-   * Full path of the module.
+   * Full path of the module; its base name with `redact_paths`.
    */
   const char *module;
   /**

@@ -1,5 +1,6 @@
 /* Reports on their way to whoever collects them: each arrives once, whole, and goes only then. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -367,6 +368,30 @@ static void merged_meanwhile(void) {
   CHECK_OK(bc_uninstall());
 }
 
+#define TOO_MANY 65600
+
+/* More files than one archive can hold go in several, at one order. */
+static void more_than_one(void) {
+  empty_inbox();
+  snprintf(directory, sizeof directory, "%s", fresh_directory("more_than_one"));
+  for (unsigned i = 0; i < TOO_MANY; i++) {
+    char path[500];
+    snprintf(path, sizeof path, "%s/looper-2020-01-01_00-00-00.000-999999999-%u.json", directory, i);
+    int fd = creat(path, 0600);
+    CHECK(fd >= 0 && close(fd) == 0, "%s", strerror(errno));
+  }
+  install();
+  CHECK_STATUS(bc_reports_zip("more_than_one.zip"), BC_ERROR_LIMIT_REACHED);
+  CHECK(access("more_than_one.zip", F_OK) != 0, "an archive of a part");
+  atomic_store(&answer, 1);
+  CHECK_OK(bc_set_uploader(collect, &answer));
+  CHECK_OK(bc_reports_upload());
+  WAIT_FOR(files_in(directory, "") == 0, 60000);
+  CHECK_OK(bc_uninstall());
+  printf("%u of %u files arrived in %d archives\n", received(), TOO_MANY, atomic_load(&calls));
+  CHECK(received() == TOO_MANY && atomic_load(&calls) == 2, "%u in %d", received(), atomic_load(&calls));
+}
+
 CASES({"sent_once", sent_once}, {"others_stay", others_stay}, {"moved_away", moved_away}, {"replaced", replaced},
       {"calls_from_inside", calls_from_inside}, {"killed", killed}, {"killed_after_success", killed_after_success},
-      {"merged_meanwhile", merged_meanwhile})
+      {"merged_meanwhile", merged_meanwhile}, {"more_than_one", more_than_one})
