@@ -530,7 +530,7 @@ typedef struct bc_config {
    */
   bc_toggle dumpable_window;
   /**
-   * Keep only the base names of modules in reports. Default off.
+   * Keep only the base names of paths, in reports and blocks; see `docs/privacy.md`. Default off.
    */
   bc_toggle redact_paths;
   /**
