@@ -135,7 +135,7 @@ static void visitor_acts(void) {
   }
   visits = 0;
   CHECK_OK(bc_reports_each(remove_it, NULL));
-  CHECK(visits == 300 && files_in(directory, "") == 0, "%u visits, %d files left", visits, files_in(directory, ""));
+  CHECK(visits == 300 && files_but(directory, ".bcr") == 0, "%u visits, %d files left", visits, files_but(directory, ".bcr"));
   plant("looper-2020-01-01_00-00-00.000-999999999-1.log");
   visits = 0;
   CHECK_OK(bc_reports_each(uninstall_inside, NULL));
@@ -154,7 +154,7 @@ static void delete_all(void) {
   plant_neighbours(living, dead, sizeof living);
   bc_dispatch_begin(loop, "open", 9);
   WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 9) == 1, 20000);
-  int before = files_in(directory, "");
+  int before = files_but(directory, ".bcr");
   CHECK_OK(bc_reports_delete_all());
   char open_log[512];
   snprintf(open_log, sizeof open_log, "%s", blocks_get(BC_BLOCK_ONGOING, 9)->path);
@@ -164,12 +164,12 @@ static void delete_all(void) {
     CHECK(is_there(foreign[i]), "%s is gone", foreign[i]);
   }
   /* Beside those: the open block's two, the living one's, and the link. */
-  CHECK(files_in(directory, "") == (int)FOREIGN + 4, "%d files, %d before", files_in(directory, ""), before);
+  CHECK(files_but(directory, ".bcr") == (int)FOREIGN + 4, "%d files, %d before", files_but(directory, ".bcr"), before);
   bc_dispatch_end(loop);
   flush();
   CHECK(access(open_log, F_OK) == 0, "the report of an open block is gone");
   CHECK_OK(bc_reports_delete_all());
-  CHECK(files_in(directory, "") == (int)FOREIGN + 2, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == (int)FOREIGN + 2, "%d files", files_but(directory, ".bcr"));
   /* And goes on. */
   blocking_dispatch(loop, "late", 10, 60);
   flush();
@@ -205,7 +205,7 @@ static void delete_shared(void) {
   bc_dispatch_end(loop);
   flush();
   CHECK_OK(bc_reports_delete_all());
-  CHECK(files_in(directory, "") == 0, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == 0, "%d files", files_but(directory, ".bcr"));
   CHECK_OK(bc_uninstall());
 }
 
@@ -244,7 +244,7 @@ static void in_callbacks(void) {
   CHECK_STATUS(from_zip, BC_OK);
   CHECK(visits == 2, "%u visits", visits);
   CHECK(unlink("from_inside.zip") == 0, "no archive");
-  CHECK(files_in(directory, "") == 0, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == 0, "%d files", files_but(directory, ".bcr"));
   CHECK_OK(bc_set_listener(NULL, NULL));
   CHECK_OK(bc_set_filter(filter, NULL));
   uint64_t from = now_ns();
@@ -252,7 +252,7 @@ static void in_callbacks(void) {
   flush();
   CHECK(atomic_load(&calls) >= 2, "the filter was not asked");
   printf("%u ms with the filter removing reports\n", (unsigned)((now_ns() - from) / 1000000));
-  CHECK(files_in(directory, "") == 2, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == 2, "%d files", files_but(directory, ".bcr"));
   CHECK_OK(bc_uninstall());
 }
 

@@ -100,17 +100,17 @@ static void sent_once(void) {
   install_in("sent_once");
   CHECK_OK(bc_set_uploader(collect, &answer));
   store_blocks(4);
-  CHECK(files_in(directory, "") == 8, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == 8, "%d files", files_but(directory, ".bcr"));
   /* Refused: all stays. */
   for (int i = 1; i <= 2; i++) {
     CHECK_OK(bc_reports_upload());
     wait_for_call(i);
-    CHECK(files_in(directory, "") == 8, "%d files after a refusal", files_in(directory, ""));
+    CHECK(files_but(directory, ".bcr") == 8, "%d files after a refusal", files_but(directory, ".bcr"));
   }
   atomic_store(&answer, 1);
   CHECK_OK(bc_reports_upload());
   wait_for_call(3);
-  WAIT_FOR(files_in(directory, "") == 0, 20000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 20000);
   CHECK(received() == 8, "%u received", received());
   /* Nothing to send: nobody is called. */
   CHECK_OK(bc_reports_upload());
@@ -155,7 +155,7 @@ static void others_stay(void) {
   CHECK_OK(bc_reports_upload());
   wait_for_call(2);
   CHECK(received() == 4, "%u received", received());
-  CHECK(files_in(directory, "") == 1 && access(path, F_OK) == 0, "%d files", files_in(directory, ""));
+  CHECK(files_but(directory, ".bcr") == 1 && access(path, F_OK) == 0, "%d files", files_but(directory, ".bcr"));
   CHECK_OK(bc_uninstall());
 }
 
@@ -173,7 +173,7 @@ static void moved_away(void) {
   CHECK_OK(bc_set_uploader(take_away, INBOX "/kept.zip"));
   CHECK_OK(bc_reports_upload());
   wait_for_call(1);
-  WAIT_FOR(files_in(directory, "") == 0, 20000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 20000);
   CHECK(system("unzip -tqq " INBOX "/kept.zip") == 0, "kept.zip cannot be read");
   CHECK_OK(bc_uninstall());
 }
@@ -207,7 +207,7 @@ static void replaced(void) {
   CHECK_OK(bc_set_uploader(NULL, NULL));
   CHECK(!atomic_load(&is_inside) && atomic_load(&calls) == 1, "the uploader still runs");
   join_thread(other);
-  WAIT_FOR(files_in(directory, "") == 0, 20000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 20000);
   CHECK_STATUS(bc_reports_upload(), BC_ERROR_INVALID_STATE);
   CHECK_OK(bc_uninstall());
 }
@@ -287,7 +287,7 @@ static void send_rest(void) {
   atomic_store(&answer, 1);
   CHECK_OK(bc_set_uploader(collect, &answer));
   CHECK_OK(bc_reports_upload());
-  WAIT_FOR(files_in(directory, "") == 0, 30000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 30000);
   CHECK_OK(bc_uninstall());
 }
 
@@ -334,7 +334,7 @@ static void killed_after_success(void) {
   CHECK(received() == MANY, "%u received", received());
   /* The next start removes the rest, without being asked for an upload. */
   install();
-  WAIT_FOR(files_in(directory, "") == 0, 20000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 20000);
   CHECK_OK(bc_uninstall());
   CHECK(received() == MANY, "%u received", received());
   printf("%d of %d files were left when the process was killed, and none was sent again\n", left, MANY);
@@ -356,7 +356,7 @@ static void merged_meanwhile(void) {
   }
   CHECK_OK(bc_set_uploader(wait_inside, NULL));
   flush();
-  int before = files_in(directory, "");
+  int before = files_but(directory, ".bcr");
   CHECK_OK(bc_reports_upload());
   WAIT_FOR(atomic_load(&is_inside), 20000);
   bc_dispatch_begin(loop, "same", 9);
@@ -364,7 +364,7 @@ static void merged_meanwhile(void) {
   bc_dispatch_end(loop);
   WAIT_FOR(files_in(directory, ".json") > before / 2, 20000);
   atomic_store(&is_released, 1);
-  WAIT_FOR(files_in(directory, "") == 2, 20000);
+  WAIT_FOR(files_but(directory, ".bcr") == 2, 20000);
   flush();
   CHECK(access(blocks_get(BC_BLOCK_ENDED, 9)->path, F_OK) == 0, "%s is gone", blocks_get(BC_BLOCK_ENDED, 9)->path);
   CHECK(blocks_get(BC_BLOCK_ENDED, 9)->repeats == 0, "repeat %u", blocks_get(BC_BLOCK_ENDED, 9)->repeats);
@@ -389,7 +389,7 @@ static void more_than_one(void) {
   atomic_store(&answer, 1);
   CHECK_OK(bc_set_uploader(collect, &answer));
   CHECK_OK(bc_reports_upload());
-  WAIT_FOR(files_in(directory, "") == 0, 60000);
+  WAIT_FOR(files_but(directory, ".bcr") == 0, 60000);
   CHECK_OK(bc_uninstall());
   printf("%u of %u files arrived in %d archives\n", received(), TOO_MANY, atomic_load(&calls));
   CHECK(received() == TOO_MANY && atomic_load(&calls) == 2, "%u in %d", received(), atomic_load(&calls));
