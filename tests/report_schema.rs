@@ -7,6 +7,7 @@ use blockcanary::report::block::{CpuTick, OtherThread, OtherThreads, Progress, S
 use blockcanary::sample::short::Short;
 use jsonschema::Validator;
 use report_common::pair::agree;
+use report_common::reader::read_as_block_canary;
 use report_common::*;
 use serde_json::{Value, json as value};
 

@@ -12,7 +12,6 @@ use blockcanary::report::sink::{Memory, Sink};
 use blockcanary::report::store::{Space, Store};
 use blockcanary::report::view::Samples;
 use blockcanary::sys::errno::Errno;
-pub use reader::{Read, read_as_block_canary};
 use std::ffi::{CString, c_char};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
