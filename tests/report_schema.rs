@@ -38,7 +38,7 @@ fn with_everything(with: impl FnOnce(Vec<u8>, Vec<u8>)) {
     holder.add(START_NS + 300 * MS, &stack);
     let name = Short::end_of(HOSTILE);
     let top = [Some(TopThread { tid: 7, name, load: u32::MAX }), None];
-    let whose = [Some(OtherThread { tid: 7, name, role: "holder" })];
+    let whose = [Some(OtherThread { tid: 7, name, role: Some("holder"), is_watched: true })];
     let load = SystemLoad { busy: u16::MAX, user: 1, system: 2, io_wait: 3 };
     let cpu = [
         CpuTick { time_ns: START_NS - 10 * MS, process: u32::MAX, system: Some(load) },
@@ -51,7 +51,7 @@ fn with_everything(with: impl FnOnce(Vec<u8>, Vec<u8>)) {
     block.reasons.shares = [0, 15, 4, 981, 0, 0, 0, 0];
     block.reasons.scheduling = Scheduling { slices: Some(u64::MAX), major_faults: Some(0), ..Scheduling::NONE };
     block.reasons.top = &top;
-    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view() };
+    block.reasons.others = OtherThreads { whose: &whose, samples: holder.view(), left_out: Some(3) };
     let mut context = context();
     context.cores = 4;
     (context.process_name, context.model, context.api_level) = (long, long, long);
