@@ -60,12 +60,14 @@ pub fn check(folder: &Path) -> Outcome {
     }
 }
 
-/// Removes the folders that the C tests have made for reports, so that those of an older version are not judged.
+/// Removes the folders, at any depth, that the C tests have made for reports, so that those of an older version are not judged.
 pub fn clear(folder: &Path) -> Outcome {
     for path in entries(folder)? {
         let number = path.extension().and_then(|extension| extension.to_str());
         if path.is_dir() && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
             std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        } else if path.is_dir() && !path.is_symlink() {
+            clear(&path)?;
         }
     }
     Ok(())
