@@ -320,7 +320,7 @@ typedef struct bc_frame {
    */
   uint64_t symbol_offset;
   /**
-   * Full path of the module.
+   * Full path of the module; its base name with `redact_paths`.
    */
   const char *module;
   /**
@@ -530,7 +530,7 @@ typedef struct bc_config {
    */
   bc_toggle dumpable_window;
   /**
-   * Keep only the base names of modules in reports. Default off.
+   * Keep only the base names of paths, in reports and blocks; see `docs/privacy.md`. Default off.
    */
   bc_toggle redact_paths;
   /**
@@ -714,6 +714,16 @@ typedef void (*bc_log_handler)(bc_log_level level, const char *message, void *us
 typedef int (*bc_looper_callback)(int fd, int events, void *data);
 
 /**
+ * Takes the path of a stored report; `false` ends the visit.
+ */
+typedef bool (*bc_report_visitor)(const char *path, void *user_data);
+
+/**
+ * Takes a zip of reports; `true` when it has been handed on.
+ */
+typedef bool (*bc_uploader)(const char *zip_path, void *user_data);
+
+/**
  * What a loop's dispatches took, from `bc_loop_stats_get` and `bc_loop_stats_take`.
  *
  * Dispatches are what `bc_dispatch_begin` and `bc_dispatch_end` enclose, a looper's callbacks, the time from one poll to
@@ -780,16 +790,6 @@ typedef struct bc_loop_stats {
   uint64_t histogram[BC_HISTOGRAM_BUCKETS];
 } bc_loop_stats;
 
-/**
- * Takes the path of a stored report; `false` ends the visit.
- */
-typedef bool (*bc_report_visitor)(const char *path, void *user_data);
-
-/**
- * Takes a zip of reports; `true` when it has been handed on.
- */
-typedef bool (*bc_uploader)(const char *zip_path, void *user_data);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -851,6 +851,30 @@ bc_status bc_remove_listener(bc_block_listener listener, void *user_data);
  */
 bc_status bc_set_filter(bc_block_filter filter,
                         void *user_data);
+
+/**
+ * Writes a block as BlockCanary's log into `buffer`, as `snprintf` does: as much as fits, and a NUL behind it unless
+ * `size` is 0, when `buffer` may be NULL. Returns the length of the whole, without the NUL.
+ *
+ * Of a block that a listener or the filter is being given, this is what the stored report says, and the length is the
+ * same each time. A copy that was kept says what `bc_block` has, and its length may differ by some bytes from call to
+ * call, because the report also tells the state of library and device.
+ *
+ * Returns 0, and leaves `buffer` empty, if `block` is NULL or its size, state or cause is none that there is, and while
+ * the library is not installed.
+ *
+ * Units: bytes. Ownership: both are the caller's. Threads: any. Async-signal-safe: no.
+ */
+size_t bc_block_format_text(const struct bc_block *block, char *buffer, size_t size);
+
+/**
+ * Writes a block as one JSON object, as `docs/report.schema.json` has it. Else as `bc_block_format_text`.
+ *
+ * Returns the length of the whole, without the NUL; 0 where that gives 0.
+ *
+ * Units: bytes. Ownership: both are the caller's. Threads: any. Async-signal-safe: no.
+ */
+size_t bc_block_format_json(const struct bc_block *block, char *buffer, size_t size);
 
 /**
  * Clears exactly `struct_size` bytes of `config` and sets its `struct_size`: every field then means its default. Pass
@@ -1129,6 +1153,73 @@ bc_status bc_allow_begin(struct bc_loop *loop,
  * Async-signal-safe: no.
  */
 bc_status bc_allow_end(struct bc_loop *loop);
+
+/**
+ * Visits every file of a report below `report_dir`, of other processes too, in no order; `visitor` returns false to stop.
+ * Files that come or go meanwhile may be visited or not, and none is ever half written. The visitor may remove the file
+ * it is given, and call whatever the caller may. It takes 16 KiB of the caller's stack.
+ *
+ * Returns BC_OK (also if there is no report, or the directory is gone), BC_ERROR_INVALID_ARGUMENT (NULL),
+ * BC_ERROR_INVALID_STATE (not installed, or without `report_dir`), BC_ERROR_IO (the log says what), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: the path is valid until the visitor returns; `user_data` is handed back only. Threads: any; the
+ * visitor runs on the calling one. Async-signal-safe: no.
+ */
+bc_status bc_reports_each(bc_report_visitor visitor,
+                          void *user_data);
+
+/**
+ * Removes all reports below `report_dir` but those of blocks that go on and those of other processes that live. Other
+ * files stay.
+ *
+ * Returns BC_OK (also if there is nothing to remove), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
+ * BC_ERROR_IO (some could not be removed; the log says why), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any. Async-signal-safe: no.
+ */
+bc_status bc_reports_delete_all(void);
+
+/**
+ * Puts all reports below `report_dir` into a zip archive at `path`, in place of what is there. Written under another name
+ * beside it and renamed when it is whole; its mode is 0600, and a link at `path` is replaced, not followed. Without
+ * reports it has no entries. Nothing is compressed. A report that cannot be read is left out; the log names it. It takes
+ * 24 KiB of the caller's stack.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
+ * BC_ERROR_LIMIT_REACHED (more than 65,534 files or 4 GiB: no archive), BC_ERROR_IO (no archive; the log says why),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `path` is the caller's. Threads: any. Async-signal-safe: no.
+ */
+bc_status bc_reports_zip(const char *path);
+
+/**
+ * Sets the uploader, in the place of the one before; NULL: none. When this returns, the one before is not running (unless
+ * this is called from it) and will not run again. `bc_uninstall` resets it.
+ *
+ * It runs on the listeners' thread, and no listener runs meanwhile. What may be called from it is what may be called from
+ * a listener.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: `user_data` is handed back only; the zip is the library's and goes when the uploader returns: to
+ * keep it, open it or move it away. Threads: any. Async-signal-safe: no.
+ */
+bc_status bc_set_uploader(bc_uploader uploader,
+                          void *user_data);
+
+/**
+ * Has the reports uploaded: soon, on the listeners' thread, they are put into a zip, which is handed to the uploader. Those
+ * that were in it are removed when it has returned true, and no others; after false, or when the process or the
+ * installation ends before, they are sent again with the next upload. Reports of blocks that go on and of other processes
+ * that live are left for later. Without reports the uploader is not called; more than one zip can hold are sent in several.
+ *
+ * Returns BC_OK (it will be done), BC_ERROR_INVALID_STATE (not installed, without `report_dir`, or no uploader is set),
+ * BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any. Async-signal-safe: no.
+ */
+bc_status bc_reports_upload(void);
 
 /**
  * Reads what a loop's dispatches took since it was watched or since `bc_loop_stats_take`, while they go on. The caller

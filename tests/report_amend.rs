@@ -7,6 +7,7 @@ use blockcanary::report::module_list::ModuleList;
 use blockcanary::report::names::{Format, Name};
 use blockcanary::report::store::Store;
 use blockcanary::sys::errno::Errno;
+use report_common::reader::read_as_block_canary;
 use report_common::*;
 use std::fs;
 

@@ -4,7 +4,7 @@ mod report_common;
 
 use blockcanary::report::names::{Format, Name};
 use blockcanary::report::store::{Space, Store};
-use blockcanary::report::{json, text};
+use blockcanary::report::{json, shelf, text};
 use report_common::*;
 use std::cell::Cell;
 use std::ffi::{CString, c_void};
@@ -76,12 +76,11 @@ fn nothing_is_allocated() {
         store.write(&name, Format::Text, &|_| false, &mut |sink| text::write(sink, &block, &context)).unwrap();
     }
     let mut files = 0;
-    store
-        .for_each(&mut |_, _, _| {
-            files += 1;
-            true
-        })
-        .unwrap();
+    shelf::each(store.shelf().path(), &mut |_, _, _| {
+        files += 1;
+        true
+    })
+    .unwrap();
     drop(store);
     assert_eq!(CALLS.get() - before, 0);
     assert_eq!(files, 6);

@@ -3,6 +3,7 @@
 mod report_common;
 
 use blockcanary::report::names::Name;
+use blockcanary::report::shelf;
 use blockcanary::report::store::Store;
 use report_common::*;
 use std::fs;
@@ -49,23 +50,22 @@ fn a_block_counts_once_whatever_its_formats() {
     assert!(store.make_room(3, &|_| false).unwrap());
     assert_eq!(listed(temp.path()).len(), 3);
     let mut visited = Vec::new();
-    store
-        .for_each(&mut |path, name, format| {
-            visited.push((path.to_owned(), name.id, format));
-            true
-        })
-        .unwrap();
+    let shelf = store.shelf();
+    shelf::each(shelf.path(), &mut |path, name, format| {
+        visited.push((path.to_owned(), name.id, format));
+        true
+    })
+    .unwrap();
     visited.sort_by_key(|(path, ..)| path.clone());
     let expected = [(3, JSON), (3, TEXT), (4, JSON)]
         .map(|(id, format)| (c_path(&temp.path().join(file_name(&own_name(id as i64, id), format))), id, format));
     assert_eq!(visited, expected);
     let mut calls = 0;
-    store
-        .for_each(&mut |_, _, _| {
-            calls += 1;
-            false
-        })
-        .unwrap();
+    shelf::each(shelf.path(), &mut |_, _, _| {
+        calls += 1;
+        false
+    })
+    .unwrap();
     assert_eq!(calls, 1);
 }
 

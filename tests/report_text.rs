@@ -4,6 +4,7 @@ mod report_common;
 
 use blockcanary::report::block::{CpuTick, OtherThread, OtherThreads, Progress, Scheduling, SystemLoad, TopThread};
 use blockcanary::sample::short::Short;
+use report_common::reader::{Read, read_as_block_canary};
 use report_common::*;
 
 const ENGINE: Option<&[u8]> = Some(b"/data/app/lib/libengine.so");

@@ -24,7 +24,7 @@ pub struct bc_frame {
     /// Distance from the begin of the symbol; without a symbol from that of the function, 0 where that is not known either.
     /// Bytes.
     pub symbol_offset: u64,
-    /// Full path of the module.
+    /// Full path of the module; its base name with `redact_paths`.
     pub module: *const c_char,
     /// GNU build id of the module, lower-case hexadecimal.
     pub build_id: *const c_char,

@@ -46,7 +46,7 @@ pub struct bc_config {
     /// Make the process dumpable for the moment in which a watched thread's files are opened, where nothing else helps.
     /// Default on.
     pub dumpable_window: bc_toggle,
-    /// Keep only the base names of modules in reports. Default off.
+    /// Keep only the base names of paths, in reports and blocks; see `docs/privacy.md`. Default off.
     pub redact_paths: bc_toggle,
     /// How stacks are taken.
     pub sampling_method: bc_sampling_method,

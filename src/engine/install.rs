@@ -18,8 +18,10 @@ use crate::report::recorder::layout::Owner;
 use crate::report::recorder::recover::Recovery;
 use crate::report::reporter::Reporter;
 use crate::report::resolve::Resolver;
+use crate::report::shelf::Shelf;
 use crate::report::store::Store;
 use crate::report::text_space::TextSpace;
+use crate::report::upload::{Seal, Uploads};
 use crate::report::writer::Writer;
 use crate::sample::census::Census;
 use crate::sample::cpu::Meter;
@@ -66,6 +68,10 @@ pub struct Handles {
     pub handover: &'static Handover,
     /// What they are written with.
     pub page: &'static Lock<(Page, &'static mut [u8])>,
+    /// What reports say beside their block.
+    pub facts: &'static Facts,
+    /// The reports, if there are any.
+    pub shelf: Option<Shelf<'static>>,
     switches: &'static Switches,
 }
 
@@ -73,6 +79,8 @@ struct Switches {
     writer: Bell,
     writer_quits: AtomicBool,
     writer_tidies: AtomicBool,
+    seal: Seal,
+    uploads: AtomicBool,
     filter_holds: AtomicBool,
     reporter_holds: AtomicBool,
     reporter_quits: AtomicBool,
@@ -111,6 +119,8 @@ impl Engine {
             writer: Bell::new(),
             writer_quits: AtomicBool::new(false),
             writer_tidies: AtomicBool::new(false),
+            seal: Seal::new(),
+            uploads: AtomicBool::new(false),
             filter_holds: AtomicBool::new(false),
             reporter_holds: AtomicBool::new(false),
             reporter_quits: AtomicBool::new(false),
@@ -118,10 +128,7 @@ impl Engine {
         };
         let built = (|| {
             let switches = &*mapping.place(switches)?;
-            let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
-            let process_name = keep(facts::process_name())?;
-            let (model, api_level) = facts::device();
-            let (model, api_level) = (keep(model)?, keep(api_level)?);
+            let facts = facts_of(settings, mapping, &mut words, &switches.utc_offset_s)?;
             let (text, index) = parts.names;
             let named = Named::new(parts.places, parts.evicted, Strings::new(text, index));
             let named = &*mapping.place(Lock::new(named))?;
@@ -131,7 +138,7 @@ impl Engine {
                 frames: page_frames,
                 text: TextSpace::new(page_text),
                 pid: thread::pid(),
-                process_name,
+                process_name: facts.process_name,
                 redact_paths: settings.redact_paths,
                 utc_offset_s: &switches.utc_offset_s,
             };
@@ -139,8 +146,10 @@ impl Engine {
                 evidence: mapping.place(Lock::new(Evidence::new(cases, samples, pcs, settings.depth, parts.others)))?,
                 delivery: mapping.place(Delivery::new(parts.parcels))?,
                 orders: mapping.place(Orders::new())?,
+                shelf: store.as_ref().map(Store::shelf),
                 handover: mapping.place(Handover::new(parts.dump))?,
                 page: mapping.place(Lock::new((page, page_buffer)))?,
+                facts,
                 switches,
             };
             let meter = settings.cpu.then(|| Meter::new(thread::cores()));
@@ -167,20 +176,6 @@ impl Engine {
             };
             let (orders, handover) = (handles.orders, handles.handover);
             let monitor = mapping.place(Monitor::new(looks, orders, handover, settings.signal, life::end_by_itself))?;
-            let facts = Facts {
-                words: settings.words.map(|word| words.keep(word?.to_bytes())),
-                process_name,
-                pid: thread::pid(),
-                model,
-                api_level,
-                cores: thread::cores(),
-                formats: settings.formats,
-                redact_paths: settings.redact_paths,
-                concern: words.list(settings.concern_modules)?,
-                health: health::health,
-                memory: ProcFile::open(c"/proc/meminfo").ok(),
-                utc_offset_s: &handles.switches.utc_offset_s,
-            };
             let (space, buffer) = parts.recorder;
             let (pid, number) = (thread::pid(), first_id());
             let owner = Owner { pid, started: process::started(pid).unwrap_or(0) };
@@ -191,6 +186,7 @@ impl Engine {
                 recovery: has_store
                     .then(|| Recovery::new(owner, number.wrapping_add(1), Some(settings.report_max_age_s), buffer)),
                 facts,
+                memory: ProcFile::open(c"/proc/meminfo").ok(),
                 recent: Recent::new(settings.merge_window_ns),
                 evidence: handles.evidence,
                 max_reports: settings.max_reports,
@@ -205,11 +201,20 @@ impl Engine {
                 bell: &handles.switches.writer,
                 quit: &handles.switches.writer_quits,
                 tidy: &handles.switches.writer_tidies,
+                seal: &handles.switches.seal,
             })?;
             let reporter = mapping.place(Reporter {
                 delivery: handles.delivery,
                 evidence: handles.evidence,
                 writer: &handles.switches.writer,
+                uploads: handles.shelf.map(|shelf| Uploads {
+                    shelf,
+                    evidence: handles.evidence,
+                    seal: &handles.switches.seal,
+                    writer: &handles.switches.writer,
+                    progress: &handles.delivery.progress,
+                    is_wanted: &handles.switches.uploads,
+                }),
                 hold: &handles.switches.reporter_holds,
                 quit: &handles.switches.reporter_quits,
             })?;
@@ -261,6 +266,17 @@ impl Handles {
         self.switches.writer.ring();
     }
 
+    /// The writer adds to no report any more that no open block needs. Waits for it a while.
+    pub fn seal(&self) {
+        self.switches.seal.ask(&self.switches.writer, &self.delivery.progress);
+    }
+
+    /// The reporter uploads what is stored.
+    pub fn upload(&self) {
+        self.switches.uploads.store(true, Release);
+        self.delivery.reporter.ring();
+    }
+
     /// No further listener or filter is begun; or it may be again.
     pub fn hold_callbacks(&self, hold: bool) {
         self.switches.filter_holds.store(hold, Release);
@@ -277,6 +293,30 @@ impl Handles {
         self.switches.writer_quits.store(true, Release);
         self.switches.writer.ring();
     }
+}
+
+fn facts_of(
+    settings: &Settings,
+    mapping: &mut Mapping,
+    words: &mut Words,
+    utc_offset_s: &'static AtomicI32,
+) -> Option<&'static Facts> {
+    let (model, api_level) = facts::device();
+    let mut keep = |text: Text| mapping.place(text).map(|text| &**text);
+    let facts = Facts {
+        words: settings.words.map(|word| words.keep(word?.to_bytes())),
+        process_name: keep(facts::process_name())?,
+        pid: thread::pid(),
+        model: keep(model)?,
+        api_level: keep(api_level)?,
+        cores: thread::cores(),
+        formats: settings.formats,
+        redact_paths: settings.redact_paths,
+        concern: words.list(settings.concern_modules)?,
+        health: health::health,
+        utc_offset_s,
+    };
+    mapping.place(facts).map(|facts| &*facts)
 }
 
 /// Starts all three or none.

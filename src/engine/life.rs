@@ -8,6 +8,8 @@ use super::settings::Settings;
 use crate::log_info;
 use crate::report::filter::FILTER;
 use crate::report::listeners;
+use crate::report::shown;
+use crate::report::upload::UPLOADER;
 use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
@@ -55,6 +57,10 @@ pub enum Refusal {
     Timeout,
     /// The library has found a fault of its own.
     Fault,
+    /// A file or directory could not be used.
+    Io,
+    /// A fixed capacity does not suffice.
+    Full,
     /// An installation could not be made.
     Failed(Failure),
     /// What was to be written could not be.
@@ -99,7 +105,7 @@ fn life() -> Result<crate::sys::lock::Held<'static, Life>, Refusal> {
 
 /// Is the calling thread inside a callback of the program's?
 pub fn is_in_callback() -> bool {
-    listeners::is_inside() || FILTER.is_inside() || log::is_inside()
+    listeners::is_inside() || FILTER.is_inside() || UPLOADER.is_inside() || log::is_inside()
 }
 
 /// Is there an installation that may be used?
@@ -147,6 +153,8 @@ fn forget_parents() {
     let is_torn = LIFE.free_after_fork();
     listeners::forget_runners();
     FILTER.forget_runners();
+    UPLOADER.forget_runners();
+    shown::forget();
     log::forget_runners();
     fault::forget_threads();
     registry::reset_after_fork();
@@ -335,7 +343,7 @@ pub fn uninstall() -> Result<(), Refusal> {
     handles.hold_callbacks(true);
     log::silence(true);
     let is_quiet = until(&mut || {
-        let callbacks = listeners::is_running() || FILTER.is_running() || log::is_running();
+        let callbacks = listeners::is_running() || FILTER.is_running() || UPLOADER.is_running() || log::is_running();
         USERS.load(Acquire) == 0 && !callbacks && desk::DESK.inside.load(SeqCst) == 0
     });
     if !is_quiet {
@@ -362,4 +370,5 @@ pub fn uninstall() -> Result<(), Refusal> {
 fn reset_callbacks() {
     listeners::clear();
     FILTER.replace(None, core::ptr::null_mut());
+    UPLOADER.replace(None, core::ptr::null_mut());
 }

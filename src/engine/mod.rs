@@ -2,9 +2,11 @@
 
 pub mod dump;
 pub mod facts;
+pub mod format;
 pub mod health;
 pub mod install;
 pub mod life;
 pub mod memory;
+pub mod reports;
 pub mod settings;
 pub mod threads;

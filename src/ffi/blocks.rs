@@ -1,12 +1,14 @@
-//! Listeners and the filter.
+//! Listeners and the filter; blocks as text.
 
 use super::status;
 use crate::abi::bc_status::{self, *};
-use crate::abi::{bc_block_filter, bc_block_listener};
-use crate::engine::life;
+use crate::abi::{bc_block, bc_block_filter, bc_block_listener};
+use crate::engine::{format as blocks, life};
 use crate::report::filter::FILTER;
 use crate::report::listeners;
-use core::ffi::c_void;
+use crate::report::names::Format;
+use core::ffi::{c_char, c_void};
+use core::slice;
 
 /// Sets the listener for blocks, in the place of the one that was set before; NULL: none. Those that `bc_add_listener`
 /// has added stay, and are told after it. When this returns, the one before is not running (unless this is called from
@@ -83,4 +85,46 @@ pub extern "C" fn bc_set_filter(filter: bc_block_filter, user_data: *mut c_void)
     }
     FILTER.replace(filter, user_data);
     BC_OK
+}
+
+/// Writes a block as BlockCanary's log into `buffer`, as `snprintf` does: as much as fits, and a NUL behind it unless
+/// `size` is 0, when `buffer` may be NULL. Returns the length of the whole, without the NUL.
+///
+/// Of a block that a listener or the filter is being given, this is what the stored report says, and the length is the
+/// same each time. A copy that was kept says what `bc_block` has, and its length may differ by some bytes from call to
+/// call, because the report also tells the state of library and device.
+///
+/// Returns 0, and leaves `buffer` empty, if `block` is NULL or its size, state or cause is none that there is, and while
+/// the library is not installed.
+///
+/// Units: bytes. Ownership: both are the caller's. Threads: any. Async-signal-safe: no.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bc_block_format_text(block: *const bc_block, buffer: *mut c_char, size: usize) -> usize {
+    // SAFETY: the caller's promise, as above.
+    unsafe { format(block, Format::Text, buffer, size) }
+}
+
+/// Writes a block as one JSON object, as `docs/report.schema.json` has it. Else as `bc_block_format_text`.
+///
+/// Returns the length of the whole, without the NUL; 0 where that gives 0.
+///
+/// Units: bytes. Ownership: both are the caller's. Threads: any. Async-signal-safe: no.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bc_block_format_json(block: *const bc_block, buffer: *mut c_char, size: usize) -> usize {
+    // SAFETY: the caller's promise, as above.
+    unsafe { format(block, Format::Json, buffer, size) }
+}
+
+unsafe fn format(block: *const bc_block, format: Format, buffer: *mut c_char, size: usize) -> usize {
+    let memory: &mut [u8] = match buffer.is_null() || size == 0 {
+        true => &mut [],
+        // SAFETY: the caller says that so many bytes are its own. They are only written.
+        false => unsafe { slice::from_raw_parts_mut(buffer.cast(), size.min(isize::MAX as usize)) },
+    };
+    if block.is_null() {
+        memory.iter_mut().take(1).for_each(|first| *first = 0);
+        return 0;
+    }
+    // SAFETY: the caller vouches for the block.
+    unsafe { blocks::block(block, format, memory) }
 }

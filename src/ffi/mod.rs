@@ -11,6 +11,7 @@ pub mod log;
 pub mod looper;
 pub mod loops;
 pub mod progress;
+pub mod reports;
 pub mod statistics;
 pub mod threads;
 pub mod version;
@@ -26,6 +27,8 @@ fn status(result: Result<(), Refusal>) -> bc_status {
         Err(Refusal::Thread) => BC_ERROR_WRONG_THREAD,
         Err(Refusal::Timeout) => BC_ERROR_TIMEOUT,
         Err(Refusal::Fault) => BC_ERROR_INTERNAL,
+        Err(Refusal::Io) => BC_ERROR_IO,
+        Err(Refusal::Full) => BC_ERROR_LIMIT_REACHED,
         Err(Refusal::Failed(Failure::NoMemory)) => BC_ERROR_NO_MEMORY,
         Err(Refusal::Failed(Failure::Directory(_)) | Refusal::Output(_)) => BC_ERROR_IO,
     }

@@ -34,8 +34,8 @@ pub struct Block<'a> {
     pub wall_ns: u64,
     /// CPU time of the thread.
     pub cpu_ns: u64,
-    /// By how much `cpu_ns` may be off.
-    pub cpu_uncertainty_ns: u64,
+    /// By how much `cpu_ns` may be off, where known.
+    pub cpu_uncertainty_ns: Option<u64>,
     /// The limit that was passed.
     pub threshold_ns: u64,
     /// Time it was ready to run and did not, where known.
@@ -94,9 +94,9 @@ impl<'a> OtherThreads<'a> {
 pub struct Repeats {
     /// How many.
     pub count: u32,
-    /// Their durations together.
+    /// Their durations together; 0 unknown.
     pub wall_ns_total: u64,
-    /// When the last one began, on the wall clock; 0 with none.
+    /// When the last one began, on the wall clock; 0 unknown, or with none.
     pub last_unix_ms: i64,
 }
 

@@ -3,7 +3,6 @@
 use super::block::Context;
 use super::module_list::ModuleList;
 use super::names::{Format, Name};
-use super::recorder::decode::Surroundings;
 use crate::abi::{BC_FORMAT_JSON, BC_FORMAT_TEXT, bc_health};
 use crate::sys::clock;
 use crate::sys::procfs::{ProcFile, memory_kb};
@@ -31,36 +30,11 @@ pub struct Facts {
     pub concern: ModuleList<'static>,
     /// The library's account of itself.
     pub health: fn() -> bc_health,
-    /// `/proc/meminfo`.
-    pub memory: Option<ProcFile>,
     /// Local time is this many seconds ahead of UTC; set at install and start.
     pub utc_offset_s: &'static AtomicI32,
 }
 
 impl Facts {
-    /// Calls `with` with what a report says of a block of a process that is gone.
-    pub fn then(&self, past: &Surroundings, with: impl FnOnce(&Context)) {
-        self.now(past.sample_interval_ns, |now| {
-            let [qualifier, version_name, version_code, user_id, network_type] = past.words;
-            with(&Context {
-                qualifier,
-                version_name,
-                version_code,
-                user_id,
-                network_type,
-                process_name: past.process_name,
-                pid: past.pid,
-                model: past.model,
-                api_level: past.api_level,
-                cores: past.cores,
-                free_memory_kb: past.free_memory_kb,
-                total_memory_kb: past.total_memory_kb,
-                utc_offset_s: past.utc_offset_s,
-                ..*now
-            });
-        });
-    }
-
     /// The name of the reports of a block that began then.
     pub fn name(&self, start_unix_ms: i64, id: u64) -> Name {
         Name::new(start_unix_ms, self.utc_offset_s.load(Relaxed), self.pid, id)
@@ -73,13 +47,22 @@ impl Facts {
         all.into_iter().filter(move |(bit, _)| formats & bit != 0).map(|(_, format)| format)
     }
 
-    /// Calls `with` with what a report says beside its block now.
-    pub fn now(&self, interval_ns: u64, with: impl FnOnce(&Context)) {
-        let health = (self.health)();
+    /// What changes: looked up once for each state of a block. `memory` is `/proc/meminfo`.
+    pub fn look(&self, memory: Option<&ProcFile>) -> Now {
         let mut buffer = [0; 512];
-        let memory = self.memory.as_ref().and_then(|file| file.read(&mut buffer).ok()).unwrap_or(&[]);
+        let memory = memory.and_then(|file| file.read(&mut buffer).ok()).unwrap_or(&[]);
+        Now {
+            health: (self.health)(),
+            free_memory_kb: memory_kb(memory, b"MemAvailable").or_else(|| memory_kb(memory, b"MemFree")).unwrap_or(0),
+            total_memory_kb: memory_kb(memory, b"MemTotal").unwrap_or(0),
+            unix_ms: clock::unix_ms(),
+        }
+    }
+
+    /// What a report says beside its block.
+    pub fn context<'a>(&'a self, now: &'a Now, sample_interval_ns: u64) -> Context<'a> {
         let [qualifier, version_name, version_code, user_id, network_type] = self.words;
-        let context = Context {
+        Context {
             qualifier,
             version_name,
             version_code,
@@ -90,15 +73,22 @@ impl Facts {
             model: self.model,
             api_level: self.api_level,
             cores: self.cores,
-            free_memory_kb: memory_kb(memory, b"MemAvailable").or_else(|| memory_kb(memory, b"MemFree")).unwrap_or(0),
-            total_memory_kb: memory_kb(memory, b"MemTotal").unwrap_or(0),
-            now_unix_ms: clock::unix_ms(),
+            free_memory_kb: now.free_memory_kb,
+            total_memory_kb: now.total_memory_kb,
+            now_unix_ms: now.unix_ms,
             utc_offset_s: self.utc_offset_s.load(Relaxed),
-            sample_interval_ns: interval_ns,
+            sample_interval_ns,
             redact_paths: self.redact_paths,
             concern: self.concern,
-            health: &health,
-        };
-        with(&context);
+            health: &now.health,
+        }
     }
+}
+
+/// See `Context`.
+pub struct Now {
+    health: bc_health,
+    free_memory_kb: u64,
+    total_memory_kb: u64,
+    unix_ms: i64,
 }

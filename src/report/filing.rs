@@ -1,25 +1,23 @@
 //! Puts blocks into the store: each in files of its own, or into the report of an earlier one that it is like.
 
-use super::block::Context;
 use super::facts::Facts;
 use super::merge::{Recent, Report, State};
 use super::names::{Format, Name};
 use super::parcel::Parcel;
 use super::place::PATH_SIZE;
 use super::recorder::Recorder;
-use super::recorder::decode::Surroundings;
 use super::recorder::recover::Recovery;
+use super::render;
 use super::sink::Lossy;
 use super::store::Store;
-use super::{json, text};
 use crate::abi::bc_block_state::BC_BLOCK_ENDED;
 use crate::log_warn;
-use crate::sample::case::{Case, Phase};
 use crate::sample::evidence::Evidence;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::{REPORTS_FAILED, REPORTS_MERGED, REPORTS_WRITTEN};
 use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
+use crate::sys::procfs::ProcFile;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// See above.
@@ -31,7 +29,9 @@ pub struct Filing {
     /// Finds what those before us have left.
     pub recovery: Option<Recovery<'static>>,
     /// See `Facts`.
-    pub facts: Facts,
+    pub facts: &'static Facts,
+    /// `/proc/meminfo`.
+    pub memory: Option<ProcFile>,
     /// What a block may be like.
     pub recent: Recent,
     /// Tells which blocks go on.
@@ -50,7 +50,7 @@ impl Filing {
             recovery.close();
         }
         self.store = None;
-        self.facts.memory = None;
+        self.memory = None;
     }
 
     /// Watching begins: what has grown too old since, or is more than may be, goes.
@@ -68,11 +68,16 @@ impl Filing {
         }
     }
 
+    /// Looks up what reports of this state of a block say beside it.
+    pub fn look(&self, parcel: &mut Parcel) {
+        parcel.now = Some(self.facts.look(self.memory.as_ref()));
+    }
+
     /// Keeps a block that goes on in the flight recorder.
     pub fn record(&mut self, parcel: &Parcel) {
         let Some((recorder, store)) = self.recorder.as_mut().zip(self.store.as_mut()) else { return };
-        let Ok((directory, _)) = store.directory() else { return };
-        self.facts.now(parcel.case.interval_ns, |context| recorder.keep(directory, &parcel.block(), context));
+        let Some((context, (directory, _))) = parcel.context(self.facts).zip(store.directory().ok()) else { return };
+        recorder.keep(directory, &parcel.block(), &context);
     }
 
     /// The block has ended and is filed.
@@ -86,13 +91,15 @@ impl Filing {
         let Some((recovery, store)) = self.recovery.as_mut().zip(self.store.as_mut()) else { return false };
         let is_found = store.directory().is_ok_and(|(directory, names)| recovery.find(directory, names));
         let Some(record) = recovery.record().filter(|_| is_found) else { return false };
-        parcel.restore(&record);
         let past = record.surroundings;
         let name = Name::new(record.start_unix_ms, past.utc_offset_s, past.pid, record.id);
+        parcel.restore(&record);
         parcel.case.is_stored = self.facts.formats().next().is_some_and(|format| store.has(&name, format));
-        let (evidence, most) = (self.evidence, self.max_reports);
-        let is_stored = write(store, &self.facts, Some(&past), evidence, most, parcel, &name);
-        recovery.free();
+        self.look(parcel);
+        let is_stored = self.write(parcel, &name);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.free();
+        }
         if is_stored {
             self.tell_path(parcel, &name);
         }
@@ -188,7 +195,36 @@ impl Filing {
     fn write(&mut self, parcel: &Parcel, name: &Name) -> bool {
         self.tell_offset();
         let Some(store) = &mut self.store else { return false };
-        write(store, &self.facts, None, self.evidence, self.max_reports, parcel, name)
+        let is_open = is_open(self.evidence);
+        let room = parcel.case.is_stored || store.make_room(self.max_reports, &is_open).unwrap_or(true);
+        if !room {
+            REPORTS_FAILED.add_one();
+            log_warn!("no room for the report of block {}", name.id);
+            return false;
+        }
+        let Some(context) = parcel.context(self.facts) else { return false };
+        let block = parcel.block();
+        let mut is_stored = None;
+        store.begin(name);
+        for format in self.facts.formats() {
+            let result = store.write(name, format, &is_open, &mut |sink| {
+                render::write(sink, format, &block, &context);
+            });
+            is_stored = is_stored.or(Some(result.is_ok()));
+            match result {
+                Ok(()) => REPORTS_WRITTEN.add_one(),
+                Err(error) => failed(store, name, format, error),
+            }
+        }
+        store.end();
+        is_stored == Some(true)
+    }
+
+    /// From now on no report changes but those that an open block needs.
+    pub fn seal(&mut self) {
+        self.amend(true);
+        let evidence = self.evidence;
+        self.recent.keep(|id| evidence.lock().needs_report(id));
     }
 
     /// Writes reports again that others have joined: all if there is nothing else to do, else those that it is time for.
@@ -206,52 +242,8 @@ impl Filing {
     }
 }
 
-/// Stores all formats, with the surroundings of a process that is gone or the present ones; answers whether the first,
-/// which the path names, was stored.
-fn write(
-    store: &mut Store,
-    facts: &Facts,
-    past: Option<&Surroundings>,
-    evidence: &'static Lock<Evidence>,
-    max_reports: u32,
-    parcel: &Parcel,
-    name: &Name,
-) -> bool {
-    let is_open = is_open(evidence);
-    let room = parcel.case.is_stored || store.make_room(max_reports, &is_open).unwrap_or(true);
-    if !room {
-        REPORTS_FAILED.add_one();
-        log_warn!("no room for the report of block {}", name.id);
-        return false;
-    }
-    let mut is_stored = None;
-    let block = parcel.block();
-    let mut store_all = |context: &Context| {
-        for format in facts.formats() {
-            let result = store.write(name, format, &is_open, &mut |sink| match format {
-                Format::Text => text::write(sink, &block, context),
-                Format::Json => json::write(sink, &block, context),
-            });
-            is_stored = is_stored.or(Some(result.is_ok()));
-            match result {
-                Ok(()) => REPORTS_WRITTEN.add_one(),
-                Err(error) => failed(store, name, format, error),
-            }
-        }
-    };
-    match past {
-        Some(past) => facts.then(past, &mut store_all),
-        None => facts.now(parcel.case.interval_ns, &mut store_all),
-    }
-    is_stored == Some(true)
-}
-
 fn is_open(evidence: &'static Lock<Evidence>) -> impl Fn(u64) -> bool {
-    move |id| {
-        // One that waits for nothing but the listeners does not.
-        let is_open = |case: &Case| case.phase == Phase::Open || (case.phase == Phase::Ended && case.due.ended);
-        evidence.lock().cases().iter().any(|case| case.id == id && is_open(case))
-    }
+    move |id| evidence.lock().is_open(id)
 }
 
 fn failed(store: &Store, name: &Name, format: Format, error: Errno) {

@@ -2,6 +2,7 @@
 
 use super::module_list::ModuleList;
 use super::parcel::Parcel;
+use super::shown::{self, To};
 use crate::abi::{bc_block, bc_block_filter};
 use crate::sys::callback::Callback;
 use core::ffi::c_void;
@@ -50,9 +51,10 @@ impl Judge {
         if self.hold.load(Acquire) {
             return Verdict::Refused;
         }
-        let block = parcel.c_block();
         let mut is_wanted = true;
-        FILTER.run(|filter, user_data| is_wanted = ask(filter, &block, user_data));
+        shown::show(parcel, To::Filter, |block| {
+            FILTER.run(|filter, user_data| is_wanted = ask(filter, block, user_data));
+        });
         if is_wanted { Verdict::Wanted } else { Verdict::Refused }
     }
 }

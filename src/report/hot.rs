@@ -5,6 +5,7 @@
 //! since the same call returns to the same place; the innermost frame, which may be anywhere in its function, is then known
 //! by its module only.
 
+use super::block::Progress;
 use super::view::{Frame, Frames, Samples};
 
 /// Different stacks counted at a time. A stack seen in more than one of this many samples is never missed.
@@ -102,6 +103,16 @@ impl HotStacks {
             }
             rest = others;
         }
+    }
+}
+
+/// What the samples of a block say of its progress.
+pub fn progress(samples: Samples, cpu_ns: u64, wall_ns: u64) -> Option<Progress> {
+    match HotStacks::of(samples).iter().count() {
+        0 => None,
+        1 if cpu_ns < wall_ns / 2 => Some(Progress::Stuck),
+        1 => Some(Progress::Busy),
+        _ => Some(Progress::Progressing),
     }
 }
 

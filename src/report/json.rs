@@ -107,6 +107,13 @@ impl Json<'_, '_> {
         }
     }
 
+    fn optional_ms(&mut self, ns: Option<u64>) {
+        match ns {
+            Some(ns) => self.sink.ms(ns),
+            None => self.sink.text("null"),
+        }
+    }
+
     fn flag(&mut self, flag: bool) {
         self.sink.text(if flag { "true" } else { "false" });
     }
@@ -134,17 +141,14 @@ fn head(json: &mut Json, block: &Block) {
     json.key("cpu_ms");
     json.sink.ms(block.cpu_ns);
     json.key("cpu_uncertainty_ms");
-    json.sink.ms(block.cpu_uncertainty_ns);
+    json.optional_ms(block.cpu_uncertainty_ns);
     json.key("threshold_ms");
     json.sink.ms(block.threshold_ns);
 }
 
 fn verdict(json: &mut Json, block: &Block) {
     json.key("run_queue_wait_ms");
-    match block.run_queue_wait_ns {
-        Some(wait) => json.sink.ms(wait),
-        None => json.sink.text("null"),
-    }
+    json.optional_ms(block.run_queue_wait_ns);
     json.key("cause");
     json.sink.text("{\"kind\":");
     json.word(Some(words::cause(block.cause)));
@@ -164,11 +168,14 @@ pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
     sink.text("\"repeats\":{\"count\":");
     sink.decimal(repeats.count.into());
     sink.text(",\"wall_ms_total\":");
-    sink.ms(repeats.wall_ns_total);
+    match (repeats.count, repeats.wall_ns_total) {
+        (1.., 0) => sink.text("null"),
+        (_, total) => sink.ms(total),
+    }
     sink.text(",\"last_unix_ms\":");
-    match repeats.count {
+    match repeats.last_unix_ms {
         0 => sink.text("null"),
-        _ => sink.signed(repeats.last_unix_ms),
+        last => sink.signed(last),
     }
     sink.text("}");
 }

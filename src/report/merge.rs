@@ -140,6 +140,13 @@ impl Recent {
         }
     }
 
+    /// Of all reports, only these are joined any more.
+    pub fn keep(&mut self, is_kept: impl Fn(u64) -> bool) {
+        for report in self.reports.iter_mut().filter(|report| report.id != 0 && !is_kept(report.id)) {
+            *report = Report::NONE;
+        }
+    }
+
     /// A report that differs from its files and is to be written now; it counts as written from here on. Without other
     /// work it is always time.
     pub fn take_different(&mut self, is_idle: bool, now: Ticks) -> Option<Report> {

@@ -1,6 +1,7 @@
 //! From a block to text, JSON and a file.
 
 pub mod amend;
+pub mod archive;
 pub mod block;
 pub mod delivery;
 pub mod detail;
@@ -19,17 +20,24 @@ pub mod names;
 mod native;
 mod number;
 mod own;
+pub mod owners;
 pub mod parcel;
 pub mod place;
 pub mod recorder;
 mod remark;
+pub mod render;
 pub mod reporter;
 pub mod resolve;
 pub mod retention;
+pub mod shelf;
+pub mod shown;
 pub mod sink;
 pub mod store;
 pub mod text;
 pub mod text_space;
+pub mod told;
+pub mod upload;
 pub mod view;
 mod words;
 pub mod writer;
+pub mod zip;

@@ -46,6 +46,25 @@ impl FileName {
     /// The longest name, with the largest numbers, hidden and with its NUL.
     pub const SIZE: usize = 80;
 
+    /// What `write` writes; a longer name is cut.
+    pub fn made(write: impl FnOnce(&mut Sink)) -> FileName {
+        let mut name = FileName { bytes: [0; FileName::SIZE] };
+        let (memory, _nul) = name.bytes.split_at_mut(FileName::SIZE - 1);
+        let mut memory = Memory::new(memory);
+        write(&mut Sink::new(&mut memory, &mut []));
+        name
+    }
+
+    /// From the memory of one; `None` if it has no NUL.
+    pub fn of(memory: &[u8; FileName::SIZE]) -> Option<FileName> {
+        CStr::from_bytes_until_nul(memory).is_ok().then_some(FileName { bytes: *memory })
+    }
+
+    /// All of its memory: the name and NULs behind it.
+    pub fn memory(&self) -> &[u8; FileName::SIZE] {
+        &self.bytes
+    }
+
     /// The name for a call.
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
@@ -80,29 +99,26 @@ impl Name {
     }
 
     fn written(&self, before: &[u8], format: Format, after: &[u8]) -> FileName {
-        let mut name = FileName { bytes: [0; FileName::SIZE] };
-        let (memory, _nul) = name.bytes.split_at_mut(FileName::SIZE - 1);
-        let mut memory = Memory::new(memory);
-        let mut sink = Sink::new(&mut memory, &mut []);
         let time = Civil::from_ms(self.local_ms);
-        sink.bytes(before);
-        sink.bytes(PREFIX);
-        sink.padded(time.year.unsigned_abs(), 4);
-        for (separator, number) in
-            [("-", time.month), ("-", time.day), ("_", time.hour), ("-", time.minute), ("-", time.second)]
-        {
-            sink.text(separator);
-            sink.padded(number.into(), 2);
-        }
-        sink.text(".");
-        sink.padded(time.milli.into(), 3);
-        sink.text("-");
-        sink.decimal(self.pid.unsigned_abs().into());
-        sink.text("-");
-        sink.decimal(self.id);
-        sink.text(format.extension());
-        sink.bytes(after);
-        name
+        FileName::made(|sink| {
+            sink.bytes(before);
+            sink.bytes(PREFIX);
+            sink.padded(time.year.unsigned_abs(), 4);
+            for (separator, number) in
+                [("-", time.month), ("-", time.day), ("_", time.hour), ("-", time.minute), ("-", time.second)]
+            {
+                sink.text(separator);
+                sink.padded(number.into(), 2);
+            }
+            sink.text(".");
+            sink.padded(time.milli.into(), 3);
+            sink.text("-");
+            sink.decimal(self.pid.unsigned_abs().into());
+            sink.text("-");
+            sink.decimal(self.id);
+            sink.text(format.extension());
+            sink.bytes(after);
+        })
     }
 
     /// Reads a file's name; `None` if it is not exactly one that `file` makes.

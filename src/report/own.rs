@@ -75,7 +75,7 @@ pub(super) const REPEATS: &str = "repeat-";
 /// What came again of the block.
 pub(super) fn repeats(sink: &mut Sink, repeats: &Repeats) {
     number(sink, "repeat-count", repeats.count.into());
-    if repeats.count > 0 {
+    if repeats.count > 0 && repeats.wall_ns_total > 0 {
         key(sink, "repeat-ms-in-all");
         sink.ms(repeats.wall_ns_total);
         end(sink);

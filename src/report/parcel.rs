@@ -1,9 +1,10 @@
 //! One state of one block, with memory for all that belongs to it: made by the writer, read by the reporter.
 #![allow(unsafe_code)]
 
-use super::block::{Block, CpuTick, OtherThreads, Progress, Reasons, Repeats};
+use super::block::{Block, Context, CpuTick, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
-use super::hot::HotStacks;
+use super::facts::{self, Now};
+use super::hot;
 use super::merge::Stacks;
 use super::module_list::ModuleList;
 use super::resolve::{Resolver, unresolved};
@@ -20,7 +21,9 @@ use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
 use core::ffi::{CStr, c_char};
 use core::ptr;
+use past::Past;
 
+mod past;
 mod restore;
 
 /// Room for a path.
@@ -39,6 +42,10 @@ pub struct Parcel {
     /// Why.
     pub cause: Cause,
     what: *const c_char,
+    /// What reports say beside it, once that was looked up.
+    pub now: Option<Now>,
+    /// What they say of the block's own process, where that is another one.
+    past: Option<Past>,
     /// Later blocks that share the report, this one among them if it does.
     pub repeats: Repeats,
     /// The report's path and a NUL, nothing while there is no report.
@@ -78,6 +85,8 @@ impl Parcel {
             progress: None,
             cause: Cause::UNKNOWN,
             what: ptr::null(),
+            now: None,
+            past: None,
             repeats: Repeats::default(),
             path: [0; PATH],
             has_path: false,
@@ -113,6 +122,7 @@ impl Parcel {
             ..case.account.facts(case.wall_ns, self.cpu.cpu_ns, wait_ns)
         });
         (self.sample_count, self.tick_count) = (0, 0);
+        self.past = None;
         self.text.clear();
         // First, so that no length of symbols takes their room.
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
@@ -182,7 +192,7 @@ impl Parcel {
             }
         }
         resolver.end_block();
-        self.progress = self.judge_progress();
+        self.progress = hot::progress(self.view(), self.cpu.cpu_ns, self.case.wall_ns);
     }
 
     /// The cause in words.
@@ -195,16 +205,6 @@ impl Parcel {
         let length = memory.needed().min(DETAIL);
         let whole = bytes.get(..length).and_then(|cut| cut.utf8_chunks().next()).map_or("", |chunk| chunk.valid());
         self.detail = if whole.is_empty() { ptr::null() } else { self.text.put(whole.as_bytes()) };
-    }
-
-    fn judge_progress(&self) -> Option<Progress> {
-        let stacks = HotStacks::of(self.view());
-        match stacks.iter().count() {
-            0 => None,
-            1 if self.cpu.cpu_ns < self.case.wall_ns / 2 => Some(Progress::Stuck),
-            1 => Some(Progress::Busy),
-            _ => Some(Progress::Progressing),
-        }
     }
 
     fn own_samples(&self) -> &[bc_sample] {
@@ -244,6 +244,16 @@ impl Parcel {
         self.has_path.then(|| name(&self.path))
     }
 
+    /// What the text and JSON forms say beside it.
+    pub fn context<'a>(&'a self, facts: &'a facts::Facts) -> Option<Context<'a>> {
+        let now = facts.context(self.now.as_ref()?, self.case.interval_ns);
+        Some(match &self.past {
+            // SAFETY: its strings are this parcel's own, which is borrowed for as long.
+            Some(past) => unsafe { past.context(now) },
+            None => now,
+        })
+    }
+
     /// For the text and JSON forms.
     pub fn block(&self) -> Block<'_> {
         let text = |text: *const c_char| {
@@ -263,7 +273,7 @@ impl Parcel {
             start_ns: self.case.from.0,
             wall_ns: self.case.wall_ns,
             cpu_ns: self.cpu.cpu_ns,
-            cpu_uncertainty_ns: self.cpu.uncertainty_ns,
+            cpu_uncertainty_ns: Some(self.cpu.uncertainty_ns),
             threshold_ns: self.case.limit_ns,
             run_queue_wait_ns: self.cause.queue_wait_ns,
             repeats: self.repeats,

@@ -10,7 +10,7 @@ pub const PATH_SIZE: usize = libc::PATH_MAX as usize;
 
 /// A directory that is to be there.
 pub struct Place<'m> {
-    path: &'m mut [u8; PATH_SIZE],
+    path: &'m [u8; PATH_SIZE],
     length: usize,
     open: Option<(Fd, Status)>,
 }
@@ -42,8 +42,9 @@ impl<'m> Place<'m> {
         self.path.get(..self.length).unwrap_or_default()
     }
 
-    fn c_path(&self) -> &CStr {
-        CStr::from_bytes_until_nul(self.path.as_slice()).unwrap_or_default()
+    /// The same, ending in a NUL.
+    pub fn c_path(&self) -> &'m CStr {
+        CStr::from_bytes_until_nul(self.path).unwrap_or_default()
     }
 
     /// The directory's descriptor, and whether it is another directory than the last time. Made again if it is gone.

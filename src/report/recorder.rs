@@ -107,14 +107,7 @@ impl<'m> Recorder<'m> {
         }
         self.file = None;
         let unfinished = self.name.unfinished();
-        let file = match files::create_shared(directory, unfinished.as_c_str()) {
-            // Left by an earlier process with our id, and the same number.
-            Err(Errno(libc::EEXIST)) => {
-                files::remove(directory, unfinished.as_c_str())?;
-                files::create_shared(directory, unfinished.as_c_str())?
-            }
-            other => other?,
-        };
+        let file = files::replace(directory, unfinished.as_c_str())?;
         // Where locks cannot be had, the process's id and begin tell whose it is.
         let _ = files::lock(&file);
         // Where it may not be so long, the first places may still do.

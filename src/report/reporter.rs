@@ -1,8 +1,10 @@
-//! The reporter: runs the listeners, one block at a time, and nothing else. It may be stuck there; nobody waits for it.
+//! The reporter: runs the listeners, one block at a time, and the uploader, and nothing else. It may be stuck there; nobody waits for it.
 
 use super::delivery::Delivery;
 use super::listeners;
 use super::parcel::Parcel;
+use super::shown::{self, To};
+use super::upload::Uploads;
 use crate::abi::bc_block_listener;
 use crate::sample::case::Phase;
 use crate::sample::evidence::Evidence;
@@ -19,6 +21,8 @@ pub struct Reporter {
     pub evidence: &'static Lock<Evidence>,
     /// Wakes the writer.
     pub writer: &'static Bell,
+    /// Reports that are to be sent, if there are reports.
+    pub uploads: Option<Uploads>,
     /// It shall begin no callback.
     pub hold: &'static AtomicBool,
     /// It shall end.
@@ -28,9 +32,13 @@ pub struct Reporter {
 impl Reporter {
     /// Delivers until it is told to quit.
     pub fn run(&mut self) {
+        if let Some(uploads) = &self.uploads {
+            uploads.finish_interrupted();
+        }
         loop {
             let heard = self.delivery.reporter.heard();
-            while !self.quit.load(Acquire) && !self.hold.load(Acquire) {
+            while self.may_call() {
+                self.upload();
                 let Some(parcel) = self.delivery.next() else { break };
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);
@@ -45,6 +53,18 @@ impl Reporter {
         }
     }
 
+    fn may_call(&self) -> bool {
+        !self.quit.load(Acquire) && !self.hold.load(Acquire)
+    }
+
+    fn upload(&self) {
+        if let Some(uploads) = &self.uploads
+            && uploads.is_wanted.swap(false, AcqRel)
+        {
+            uploads.run(&|| self.may_call());
+        }
+    }
+
     fn deliver(&self, parcel: &Parcel) {
         if !parcel.is_last() {
             let id = parcel.case.id;
@@ -53,8 +73,9 @@ impl Reporter {
                 return;
             }
         }
-        let block = parcel.c_block();
-        listeners::each(|listener, user_data| call(listener, &block, user_data));
+        shown::show(parcel, To::Listeners, |block| {
+            listeners::each(|listener, user_data| call(listener, block, user_data));
+        });
         if parcel.is_last() {
             BLOCKS_DELIVERED.add_one();
         }

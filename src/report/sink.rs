@@ -82,6 +82,11 @@ impl<'a> Sink<'a> {
         self.error.is_some()
     }
 
+    /// What went wrong first.
+    pub fn error(&self) -> Option<Errno> {
+        self.error
+    }
+
     /// Something went wrong in the making of what is written here.
     pub fn fail(&mut self, error: Errno) {
         self.error = self.error.or(Some(error));
@@ -114,7 +119,8 @@ impl<'a> Sink<'a> {
         self.bytes(text.as_bytes());
     }
 
-    fn flush(&mut self) {
+    /// Sends what has been gathered so far.
+    pub fn flush(&mut self) {
         let filled = self.buffer.get(..self.used).unwrap_or_default();
         if self.error.is_none() && !filled.is_empty() {
             self.error = self.output.write(filled).err();

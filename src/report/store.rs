@@ -4,8 +4,10 @@
 //! synced to the device: a report survives the program's death, which is what it is for, not the machine's.
 
 use super::names::{Format, Name};
+use super::owners::{Owners, Tenure};
 use super::place::{PATH_SIZE, Place, append};
-use super::retention::{self, Liveness, Oldest, SLOTS};
+use super::retention::{self, Oldest, SLOTS};
+use super::shelf::Shelf;
 use super::sink::{Output, Sink};
 use super::{amend, block::Repeats};
 use crate::sys::errno::Errno;
@@ -14,19 +16,25 @@ use crate::sys::files::Kind;
 use crate::sys::{clock, files, process};
 use core::ffi::CStr;
 
-/// What a store needs: 69,632 bytes (less where numbers are aligned less), of which all zeros are a valid value.
+/// What a store needs: 69,664 bytes (less where numbers are aligned less), of which all zeros are a valid value.
 #[repr(C)]
 pub struct Space {
     /// Text on its way into a file; names on their way out of the directory.
     buffer: [u8; 16 * 1024],
     path: [u8; PATH_SIZE],
     oldest: [Name; SLOTS],
+    tenure: Tenure,
 }
 
 impl Space {
     /// Nothing in it yet.
     pub const fn new() -> Space {
-        Space { buffer: [0; 16 * 1024], path: [0; PATH_SIZE], oldest: [Name { local_ms: 0, id: 0, pid: 0 }; SLOTS] }
+        Space {
+            buffer: [0; 16 * 1024],
+            path: [0; PATH_SIZE],
+            oldest: [Name { local_ms: 0, id: 0, pid: 0 }; SLOTS],
+            tenure: Tenure::new(),
+        }
     }
 }
 
@@ -72,22 +80,19 @@ pub struct Store<'m> {
     trust: u32,
     /// The directory's time of change after our own last change: another time means that somebody else was there.
     seen_ns: i64,
-    /// When the store was opened, by the file system's own clock.
-    opened_ns: i64,
-    /// First and last id stored here.
-    own_ids: Option<(u64, u64)>,
+    tenure: &'m Tenure,
 }
 
 impl<'m> Store<'m> {
     /// Opens a directory, made if it is missing, folders above it too. An error says that no report can be stored there.
     pub fn open(path: &CStr, space: &'m mut Space) -> Result<Store<'m>, Errno> {
-        let Space { buffer, path: kept, oldest } = space;
+        let Space { buffer, path: kept, oldest, tenure } = space;
         let mut place = Place::new(path, kept)?;
         let (directory, _) = place.directory()?;
         // Nothing but making a file tells whether one can be made.
         let probe = Name::new(0, 0, process::id(), 0).unfinished(Format::Text);
-        drop(create(directory, probe.as_c_str())?);
-        let opened_ns = files::status(directory, probe.as_c_str())?.modified_ns;
+        drop(files::replace(directory, probe.as_c_str())?);
+        tenure.begin(files::status(directory, probe.as_c_str())?.modified_ns);
         files::remove(directory, probe.as_c_str())?;
         retention::remove_unfinished(directory, buffer)?;
         Ok(Store {
@@ -100,14 +105,18 @@ impl<'m> Store<'m> {
             old_after_ms: i64::MIN,
             trust: 0,
             seen_ns: 0,
-            opened_ns,
-            own_ids: None,
+            tenure,
         })
     }
 
     /// The directory's absolute path.
     pub fn path(&self) -> &[u8] {
         self.place.path()
+    }
+
+    /// For those who list and remove reports beside it.
+    pub fn shelf(&self) -> Shelf<'m> {
+        Shelf::new(self.place.c_path(), self.tenure)
     }
 
     /// The path of a report, with a NUL behind it; its length without that.
@@ -123,6 +132,16 @@ impl<'m> Store<'m> {
     pub fn directory(&mut self) -> Result<(&Fd, &mut [u8]), Errno> {
         let (directory, _) = self.place.directory()?;
         Ok((directory, self.buffer))
+    }
+
+    /// The files of a block are about to be written, and are not to be removed before the last of them is there.
+    pub fn begin(&self, name: &Name) {
+        self.tenure.begin_writing(name.id);
+    }
+
+    /// They are written.
+    pub fn end(&self) {
+        self.tenure.end_writing();
     }
 
     /// Whether a report is there.
@@ -141,8 +160,7 @@ impl<'m> Store<'m> {
         render: &mut dyn FnMut(&mut Sink),
     ) -> Result<(), Errno> {
         if name.pid == process::id() {
-            let own = self.own_ids.get_or_insert((name.id, name.id));
-            *own = (own.0.min(name.id), own.1.max(name.id));
+            self.tenure.note(name.id);
         }
         if let Some(age_s) = self.limits.age_s {
             self.old_after_ms = self.old_after_ms.min(self.unix_ms(name).saturating_add(ms(age_s)));
@@ -181,7 +199,7 @@ impl<'m> Store<'m> {
         self.attend()?;
         let (directory, _) = self.place.directory()?;
         let unfinished = name.unfinished(format);
-        let mut file = File { file: create(directory, unfinished.as_c_str())?, bytes: 0 };
+        let mut file = File { file: files::replace(directory, unfinished.as_c_str())?, bytes: 0 };
         let mut sink = Sink::new(&mut file, self.buffer);
         render(&mut sink);
         let result = sink.finish();
@@ -258,7 +276,7 @@ impl<'m> Store<'m> {
         max_bytes: u64,
         is_open: &dyn Fn(u64) -> bool,
     ) -> Result<bool, Errno> {
-        let mut owners = self.owners();
+        let mut owners = Owners::new(self.tenure);
         // Whether anything was removed since the last look: without, another look would find the same.
         let mut worth_looking = true;
         loop {
@@ -299,7 +317,7 @@ impl<'m> Store<'m> {
         if !now_at_once && now < self.old_after_ms {
             return Ok(());
         }
-        let mut owners = self.owners();
+        let mut owners = Owners::new(self.tenure);
         let offset_ms = i64::from(self.limits.utc_offset_s) * 1000;
         let directory = self.place.kept()?;
         let mut next = now.saturating_add(age_ms);
@@ -327,23 +345,6 @@ impl<'m> Store<'m> {
         name.local_ms.saturating_sub(i64::from(self.limits.utc_offset_s) * 1000)
     }
 
-    /// Calls `visit` with the path of every report, which ends in a NUL, until it returns false.
-    pub fn for_each(&mut self, visit: &mut dyn FnMut(&CStr, Name, Format) -> bool) -> Result<(), Errno> {
-        let mut path = [0; PATH_SIZE];
-        let mut length = 0;
-        append(&mut path, &mut length, self.place.path())?;
-        append(&mut path, &mut length, b"/")?;
-        let (directory, _) = self.place.directory()?;
-        retention::each_file(directory, self.buffer, &mut |name, format, entry| {
-            let mut end = length;
-            match append(&mut path, &mut end, entry.name.to_bytes_with_nul()) {
-                Ok(()) => visit(CStr::from_bytes_until_nul(&path).unwrap_or_default(), name, format),
-                Err(_) => true,
-            }
-        })
-        .map(drop)
-    }
-
     /// Looks whether the directory is still the one that was counted.
     fn attend(&mut self) -> Result<(), Errno> {
         let seen = self.seen_ns;
@@ -356,7 +357,7 @@ impl<'m> Store<'m> {
 
     /// Counts what is there and notes the oldest of those that may go.
     fn look(&mut self, is_open: &dyn Fn(u64) -> bool) -> Result<Content, Errno> {
-        let mut owners = self.owners();
+        let mut owners = Owners::new(self.tenure);
         let directory = self.place.kept()?;
         let mut content = Content { blocks: 0, bytes: 0 };
         let oldest = &mut self.oldest;
@@ -379,35 +380,6 @@ impl<'m> Store<'m> {
         self.trust = (content.blocks / 16).max(64);
         Ok(content)
     }
-
-    fn owners(&self) -> Owners {
-        Owners { alive: Liveness::default(), own_ids: self.own_ids, opened_ns: self.opened_ns }
-    }
-}
-
-/// Whose blocks must stay.
-struct Owners {
-    alive: Liveness,
-    own_ids: Option<(u64, u64)>,
-    opened_ns: i64,
-}
-
-impl Owners {
-    fn may_go(&mut self, directory: &Fd, name: &Name, is_open: &dyn Fn(u64) -> bool) -> bool {
-        if name.pid != process::id() {
-            return !self.alive.is(name.pid);
-        }
-        if self.own_ids.is_some_and(|(first, last)| (first..=last).contains(&name.id)) {
-            return !is_open(name.id);
-        }
-        // Our process id, not our block: by an earlier process that had the id, unless it was written after this store
-        // was opened. Then a second copy of the library in this process has it.
-        let newer = |format| {
-            files::status(directory, name.file(format).as_c_str())
-                .is_ok_and(|status| status.modified_ns > self.opened_ns)
-        };
-        !is_open(name.id) && !newer(Format::Text) && !newer(Format::Json)
-    }
 }
 
 /// What is too old and may not go is looked at again after so long.
@@ -420,17 +392,6 @@ fn ms(seconds: u32) -> i64 {
 /// When a name in the directory last changed; 0, which is no such time, if that can't be told.
 fn changed_ns(directory: &Fd) -> i64 {
     files::status_of_directory(directory).map_or(0, |status| status.modified_ns)
-}
-
-/// Makes a file of a hidden name. Whatever has that name is a leftover or a trap, and goes.
-fn create(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
-    match files::create(directory, name) {
-        Err(Errno(libc::EEXIST)) => {
-            files::remove(directory, name)?;
-            files::create(directory, name)
-        }
-        other => other,
-    }
 }
 
 struct File {

@@ -6,6 +6,7 @@ use super::filter::{Judge, Verdict};
 use super::parcel::Parcel;
 use super::remark;
 use super::resolve::Resolver;
+use super::upload::Seal;
 use crate::abi::bc_block_state::{self, BC_BLOCK_ENDED, BC_BLOCK_HANG, BC_BLOCK_ONGOING};
 use crate::sample::case::Due;
 use crate::sample::evidence::Evidence;
@@ -33,6 +34,8 @@ pub struct Writer {
     pub quit: &'static AtomicBool,
     /// Reports that are too old shall go.
     pub tidy: &'static AtomicBool,
+    /// Reports shall stay as they are.
+    pub seal: &'static Seal,
 }
 
 impl Writer {
@@ -47,8 +50,10 @@ impl Writer {
             }
             while self.write_next() || self.tell_next() || self.recover_next() {
                 self.filing.amend(false);
+                self.seal();
             }
             self.filing.amend(true);
+            self.seal();
             if self.delivery.owes.swap(false, AcqRel) {
                 self.delivery.progress.ring();
             }
@@ -56,6 +61,14 @@ impl Writer {
                 return self.close();
             }
             self.bell.sleep(heard, None);
+        }
+    }
+
+    fn seal(&mut self) {
+        if let Some(question) = self.seal.question() {
+            self.filing.seal();
+            self.seal.answer(question);
+            self.delivery.progress.ring();
         }
     }
 
@@ -73,6 +86,7 @@ impl Writer {
         };
         if parcel.case.is_wanted != Some(false) {
             parcel.resolve(&mut self.resolver);
+            self.filing.look(parcel);
         }
         let is_end = parcel.state == BC_BLOCK_ENDED;
         let verdict = self.judge.judge(parcel, is_end);
@@ -158,6 +172,7 @@ impl Writer {
             return false;
         };
         parcel.resolve(&mut self.resolver);
+        self.filing.look(parcel);
         self.filing.tell(parcel);
         self.delivery.post(parcel);
         self.evidence.lock().close_case(number);

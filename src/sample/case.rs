@@ -163,6 +163,11 @@ impl Case {
         threads_left_out: None,
     };
 
+    /// Is it a block that goes on, or one whose end is still to be stored?
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open || (self.phase == Phase::Ended && self.due.ended)
+    }
+
     /// The moment of sample tick number `ticks + 1`, counted from the begin.
     pub fn next_tick(&self) -> Ticks {
         self.from.plus(self.interval_ns.saturating_mul(self.ticks.saturating_add(1)))

@@ -127,6 +127,16 @@ impl Evidence {
         self.cases
     }
 
+    /// Does the block of this id go on, or wait to be stored? One that waits for nothing but the listeners does not.
+    pub fn is_open(&self, id: u64) -> bool {
+        self.cases.iter().any(|case| case.id == id && case.is_open())
+    }
+
+    /// Is a report with this id the one of a block that `is_open`, its own or one that it shares?
+    pub fn needs_report(&self, id: u64) -> bool {
+        id != 0 && self.cases.iter().any(|case| (case.id == id || case.shares == id) && case.is_open())
+    }
+
     /// A case.
     pub fn case(&self, number: usize) -> Option<&Case> {
         self.cases.get(number)

@@ -48,16 +48,21 @@ pub fn make_directory(path: &CStr) -> Result<(), Errno> {
     check(unsafe { libc::mkdirat(libc::AT_FDCWD, path.as_ptr(), 0o700) }.into()).map(drop)
 }
 
-/// Makes a file that was not there and opens it for writing; EEXIST if there is anything of that name, a link too.
+/// Makes a file that was not there and opens it for writing and reading; EEXIST if there is anything of that name, a link too.
 pub fn create(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     open_at(directory.number(), name, flags, 0o600)
 }
 
-/// Makes a file that was not there and opens it for reading and writing; EEXIST if there is anything of that name.
-pub fn create_shared(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-    open_at(directory.number(), name, flags, 0o600)
+/// The same for a hidden name that is ours: whatever has it is a leftover or a trap, and goes.
+pub fn replace(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
+    match create(directory, name) {
+        Err(Errno(libc::EEXIST)) => {
+            remove(directory, name)?;
+            create(directory, name)
+        }
+        other => other,
+    }
 }
 
 /// Opens a file for reading and writing. Does not wait for anybody, whatever stands there.
@@ -67,7 +72,8 @@ pub fn open_shared(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
 
 /// Opens a file for reading.
 pub fn open(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
-    open_at(directory.number(), name, libc::O_RDONLY | libc::O_NOFOLLOW, 0)
+    // Should it have become a pipe meanwhile, nobody waits for its other end.
+    open_at(directory.number(), name, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY, 0)
 }
 
 fn open_at(directory: i32, path: &CStr, flags: i32, mode: libc::c_uint) -> Result<Fd, Errno> {
@@ -123,25 +129,23 @@ pub fn set_size(file: &Fd, bytes: u64) -> Result<(), Errno> {
     check(unsafe { libc::ftruncate64(file.number(), bytes) }.into()).map(drop)
 }
 
-/// Locks a file for this descriptor and its copies; EWOULDBLOCK where another has it locked.
+/// Locks a file or directory for this descriptor and its copies, in children of fork too; EWOULDBLOCK where another has it
+/// locked.
 pub fn lock(file: &Fd) -> Result<(), Errno> {
     // SAFETY: takes numbers.
     check(unsafe { libc::flock(file.number(), libc::LOCK_EX | libc::LOCK_NB) }.into()).map(drop)
 }
 
+/// Gives the lock back, for all copies.
+pub fn unlock(file: &Fd) {
+    // SAFETY: takes numbers.
+    unsafe { libc::flock(file.number(), libc::LOCK_UN) };
+}
+
 /// Is this open file what has this name there?
 pub fn is_at(file: &Fd, directory: &Fd, name: &CStr) -> bool {
-    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
-    // SAFETY: the result has room for one structure.
-    if check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into()).is_err() {
-        return false;
-    }
-    // SAFETY: the structure holds integers only; it was zeroed and then filled.
-    let raw = unsafe { raw.assume_init() };
-    // The fields' widths differ between platforms.
-    #[allow(clippy::unnecessary_cast)]
-    let own = (raw.st_dev as u64, raw.st_ino as u64);
-    status(directory, name).is_ok_and(|there| (there.device, there.inode) == own)
+    let Ok(own) = status_of_file(file) else { return false };
+    status(directory, name).is_ok_and(|there| (there.device, there.inode) == (own.device, own.inode))
 }
 
 /// Reads on; 0 at the end.
@@ -184,29 +188,39 @@ pub fn status_of_directory(directory: &Fd) -> Result<Status, Errno> {
     status_at(directory.number(), c".")
 }
 
+/// Status of an open file.
+pub fn status_of_file(file: &Fd) -> Result<Status, Errno> {
+    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
+    // SAFETY: the result has room for one structure.
+    check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into())?;
+    // SAFETY: the structure holds integers only; it was zeroed and then filled.
+    Ok(status_from(&unsafe { raw.assume_init() }))
+}
+
 fn status_at(directory: i32, path: &CStr) -> Result<Status, Errno> {
     let mut raw = MaybeUninit::<libc::stat64>::zeroed();
     // SAFETY: the path ends in a NUL, the result has room for one structure.
     check(unsafe { libc::fstatat64(directory, path.as_ptr(), raw.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW) }.into())?;
-    // SAFETY: the structure holds integers only; it was zeroed and then filled.
-    let raw = unsafe { raw.assume_init() };
-    // The fields' widths differ between platforms; none of these conversions loses anything that occurs.
-    #[allow(clippy::unnecessary_cast)]
+    // SAFETY: as above.
+    Ok(status_from(&unsafe { raw.assume_init() }))
+}
+
+// The fields' widths differ between platforms; none of these conversions loses anything that occurs.
+#[allow(clippy::unnecessary_cast)]
+fn status_from(raw: &libc::stat64) -> Status {
     let kind = match raw.st_mode as u32 & libc::S_IFMT as u32 {
         kind if kind == libc::S_IFREG as u32 => Kind::File,
         kind if kind == libc::S_IFDIR as u32 => Kind::Directory,
         _ => Kind::Other,
     };
-    #[allow(clippy::unnecessary_cast)]
     let (seconds, nanos) = (raw.st_mtime as i64, raw.st_mtime_nsec as i64);
-    #[allow(clippy::unnecessary_cast)]
-    Ok(Status {
+    Status {
         kind,
         size: raw.st_size.max(0) as u64,
         modified_ns: seconds.saturating_mul(1_000_000_000).saturating_add(nanos),
         device: raw.st_dev as u64,
         inode: raw.st_ino as u64,
-    })
+    }
 }
 
 /// The working directory, without its NUL; ERANGE if it does not fit.
@@ -241,18 +255,11 @@ pub fn open_regular(path: &CStr) -> Result<(Fd, (u64, u64)), Errno> {
         return Err(Errno(libc::EINVAL));
     }
     let file = open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY, 0)?;
-    let mut raw = MaybeUninit::<libc::stat64>::zeroed();
-    // SAFETY: the result has room for one structure.
-    check(unsafe { libc::fstat64(file.number(), raw.as_mut_ptr()) }.into())?;
-    // SAFETY: the structure holds integers only; it was zeroed and then filled.
-    let raw = unsafe { raw.assume_init() };
-    // The fields' widths differ between platforms.
-    #[allow(clippy::unnecessary_cast)]
-    let is_regular = raw.st_mode as u32 & libc::S_IFMT as u32 == libc::S_IFREG as u32;
-    #[allow(clippy::unnecessary_cast)]
-    let (device, inode) = (raw.st_dev as libc::dev_t, raw.st_ino as u64);
+    let status = status_of_file(&file)?;
+    #[allow(clippy::unnecessary_cast)] // The width differs between platforms.
+    let device = status.device as libc::dev_t;
     let device = (libc::major(device) as u64) << 32 | libc::minor(device) as u64 & 0xffff_ffff;
-    if is_regular { Ok((file, (device, inode))) } else { Err(Errno(libc::EINVAL)) }
+    if status.kind == Kind::File { Ok((file, (device, status.inode))) } else { Err(Errno(libc::EINVAL)) }
 }
 
 /// Reads from this place on, and says how much there was.

@@ -15,6 +15,7 @@ pub mod errno;
 pub mod event;
 pub mod fault;
 pub mod fd;
+pub mod file_limit;
 pub mod files;
 pub mod fork;
 pub mod futex;

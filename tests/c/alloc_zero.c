@@ -1,10 +1,12 @@
 /* After bc_install has returned, neither the library's threads nor any of its functions call the allocator. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "malloc_counter.h"
@@ -61,6 +63,27 @@ static void log_handler(bc_log_level level, const char *message, void *user_data
   (void)user_data;
 }
 
+static char text[256 * 1024];
+static atomic_uint formatted, visits, uploads;
+
+/* Runs on bc-reporter, whose every call of the allocator counts. */
+static void format(const bc_block *block) {
+  unsigned whole = bc_block_format_text(block, text, sizeof text) > 0 && bc_block_format_json(block, text, sizeof text) > 0;
+  atomic_fetch_add(&formatted, whole);
+}
+
+static bool visit(const char *path, void *user_data) {
+  (void)path, (void)user_data;
+  atomic_fetch_add(&visits, 1);
+  return true;
+}
+
+static bool uploader(const char *zip_path, void *user_data) {
+  (void)zip_path, (void)user_data;
+  atomic_fetch_add(&uploads, 1);
+  return true;
+}
+
 /* Blocks of every state, on three loops at once, with both formats and more reports than are kept; then stop. */
 static void life(void) {
   const char *directory = fresh_directory("alloc_zero");
@@ -73,6 +96,7 @@ static void life(void) {
   CHECK_OK(bc_set_log_handler(log_handler, NULL));
   CHECK_OK(bc_install(&config));
 
+  blocks_examine(format);
   malloc_counter_on();
   CHECK_OK(BC(bc_set_listener(blocks_listener, NULL)));
   CHECK_OK(BC(bc_start()));
@@ -90,6 +114,13 @@ static void life(void) {
   CHECK_OK(BC(bc_flush(20000)));
   bc_health health = {.struct_size = sizeof health};
   CHECK_OK(BC(bc_health_get(&health)));
+  int logs = files_in(directory, ".log"), objects = files_in(directory, ".json");
+  CHECK_OK(BC(bc_reports_each(visit, NULL)));
+  CHECK_OK(BC(bc_reports_zip("alloc_zero.zip")));
+  CHECK_OK(BC(bc_set_uploader(uploader, NULL)));
+  CHECK_OK(BC(bc_reports_upload()));
+  WAIT_FOR(atomic_load(&uploads) == 1 && files_in(directory, "") == 0, 20000);
+  CHECK_OK(BC(bc_reports_delete_all()));
   CHECK_OK(BC(bc_stop()));
   CHECK_OK(BC(bc_threads_dump(null)));
   CHECK_OK(BC(bc_start()));
@@ -100,10 +131,13 @@ static void life(void) {
   CHECK(blocks_in(BC_BLOCK_ONGOING) > 0 && blocks_in(BC_BLOCK_HANG) > 0, "%u ongoing, %u hang",
         blocks_in(BC_BLOCK_ONGOING), blocks_in(BC_BLOCK_HANG));
   CHECK(health.samples_taken > 0, "no sample");
-  CHECK(files_in(directory, ".log") == 5 && files_in(directory, ".json") == 5, "%d .log, %d .json",
-        files_in(directory, ".log"), files_in(directory, ".json"));
+  CHECK(logs == 5 && objects == 5, "%d .log, %d .json", logs, objects);
+  CHECK(atomic_load(&visits) == 10, "%u visits", atomic_load(&visits));
+  CHECK(atomic_load(&formatted) == blocks_told(), "%u of %u blocks formatted", atomic_load(&formatted), blocks_told());
+  CHECK(unlink("alloc_zero.zip") == 0, "no archive");
   CHECK_OK(bc_uninstall());
-  printf("%d calls of the allocator from bc_start on: 18 blocks, %llu samples, %llu report files\n",
+  printf("%d calls of the allocator from bc_start on: 18 blocks, %llu samples, %llu report files; listed, formatted, zipped, "
+         "uploaded, deleted\n",
          (int)malloc_counter_show(), (unsigned long long)health.samples_taken,
          (unsigned long long)health.reports_written);
   CHECK(malloc_counter_show() == 0, "%d calls of the allocator", (int)malloc_counter_show());

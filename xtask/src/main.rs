@@ -9,6 +9,7 @@ mod demo;
 mod documents;
 mod elsewhere;
 mod header;
+mod reports;
 mod run;
 mod test;
 mod tools;
@@ -24,6 +25,7 @@ usage: cargo xtask <command>
   aarch64   the tests for 64-bit ARM alone, under qemu
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   bench     what a mark and a watched looper round cost
+  reports   are all reports below a folder what they should be: reports FOLDER
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "bench" => bench::main(args),
+            "reports" => reports::main(args),
             "header" => header::main(args),
             _ => Err(format!("no command `{command}`\n\n{USAGE}")),
         },

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{aarch64, bionic, cmake, contract, documents, header, tools};
+use crate::{aarch64, bionic, cmake, contract, documents, header, reports, tools};
 
 /// The command.
 pub fn main(mut args: pico_args::Arguments) -> Outcome {
@@ -24,7 +24,10 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     step("C programs");
     let build = cmake::build(&[])?;
     step("C tests");
+    reports::clear(&build.join("tests/c"))?;
     run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))?;
+    step("reports of the C tests");
+    reports::check(&build.join("tests/c"))?;
     if with_aarch64 {
         step("aarch64 under qemu");
         aarch64::check()?;

@@ -23,6 +23,8 @@ pub const PACKAGES: &[Package] = &[
     ("android-libutils-dev", Sign::File("/usr/include/android/utils/Looper.h")),
     ("android-platform-frameworks-native-headers", Sign::File("/usr/include/android/android/looper.h")),
     ("strace", Sign::Program("strace")),
+    ("unzip", Sign::Program("unzip")),
+    ("python3", Sign::Program("python3")),
 ];
 
 /// A compiler that can make its standard library for a processor or system that it comes without.

@@ -1,9 +1,11 @@
 //! A parcel from what a recorder holds of a block whose process died inside it.
 
 use super::Parcel;
+use super::past::Past;
 use crate::abi::bc_block_state::BC_BLOCK_KILLED;
 use crate::abi::{bc_frame, bc_sample};
 use crate::report::block::{Repeats, TopThread};
+use crate::report::hot;
 use crate::report::recorder::decode::{Item, Other, Record};
 use crate::report::resolve::unknown;
 use crate::report::text_space::TextSpace;
@@ -60,6 +62,7 @@ impl Parcel {
         let put = |text: &mut TextSpace, string: Option<&[u8]>| string.map_or(ptr::null(), |string| text.put(string));
         self.what = put(&mut self.text, record.what);
         self.detail = put(&mut self.text, record.cause_detail);
+        self.past = Some(Past::new(&record.surroundings, &mut self.text));
         for (place, tick) in self.ticks.iter_mut().zip(record.ticks()) {
             *place = tick;
             self.tick_count += 1;
@@ -83,7 +86,7 @@ impl Parcel {
         if let Some(own) = self.samples.get_mut(own) {
             sort(own);
         }
-        self.progress = self.judge_progress();
+        self.progress = hot::progress(self.view(), self.cpu.cpu_ns, self.case.wall_ns);
     }
 
     fn put_sample(&mut self, record: &Record, item: &Item, place: usize, copied: &mut Copied) -> bool {

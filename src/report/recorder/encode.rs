@@ -157,7 +157,9 @@ impl Encoder<'_> {
         self.u32(block.tid.cast_unsigned());
         self.u64(block.tag);
         self.u64(block.start_unix_ms.cast_unsigned());
-        for number in [block.start_ns, block.wall_ns, block.cpu_ns, block.cpu_uncertainty_ns, block.threshold_ns] {
+        for number in
+            [block.start_ns, block.wall_ns, block.cpu_ns, block.cpu_uncertainty_ns.unwrap_or(0), block.threshold_ns]
+        {
             self.u64(number);
         }
         self.known_or(block.run_queue_wait_ns);

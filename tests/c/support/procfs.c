@@ -134,6 +134,11 @@ int files_in(const char *directory, const char *suffix) {
   return each_entry(directory, count_suffix, &sum) ? sum.count : -1;
 }
 
+int files_but(const char *directory, const char *suffix) {
+  int all = files_in(directory, "");
+  return all < 0 ? all : all - files_in(directory, suffix);
+}
+
 struct removal {
   const char *directory;
 };

@@ -23,6 +23,8 @@ void mappings_read(struct mappings *mappings);
 
 /* Files in a directory whose name ends so; all (but . and ..) with "". -1: no such directory. */
 int files_in(const char *directory, const char *suffix);
+/* All but those, for example the flight recorder's. */
+int files_but(const char *directory, const char *suffix);
 /* Reads a whole file; gives its length. The buffer is ended by a 0. */
 size_t read_whole(const char *path, char *buffer, size_t size);
 /* A new directory for this test, below the current one; empty. */
