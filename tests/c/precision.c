@@ -53,6 +53,27 @@ static void *stretches(void *argument) {
   return NULL;
 }
 
+/* Tells of each block that belongs to no stretch, and where it lies beside the one that began last before it. */
+static void tell_strangers(void) {
+  for (unsigned n = 0; n < blocks_told(); n++) {
+    const struct told *block = blocks_at(n);
+    const struct timed *before = NULL;
+    bool belongs = block->state != BC_BLOCK_ENDED;
+    for (unsigned i = 0; i < STRETCHES; i++) {
+      const struct timed *each = &timed[i];
+      if (each->tid == block->tid && each->begin_from <= block->start_ns) {
+        belongs |= block->start_ns <= each->begin_to;
+        before = before == NULL || each->begin_from > before->begin_from ? each : before;
+      }
+    }
+    if (!belongs && before != NULL) {
+      printf("  a stranger: %.3f ms, begins %.3f ms after the begin of a stretch of %.3f ms: cause %u, %s\n",
+             (double)block->wall_ns / 1e6, (double)(block->start_ns - before->begin_from) / 1e6,
+             (double)(before->end_to - before->begin_from) / 1e6, block->cause, block->detail);
+    }
+  }
+}
+
 static void judge(const char *kind) {
   unsigned late = 0, on_time = 0, missed = 0, wrong = 0, off = 0, twice = 0, found = 0;
   int64_t worst = 0;
@@ -84,6 +105,7 @@ static void judge(const char *kind) {
   }
   printf("%s: %u stretches, %u late, %u on time: %u missed, %u false, %u twice, %u durations off, the worst by %.3f ms\n", kind,
          STRETCHES, late, on_time, missed, wrong, twice, off, (double)worst / 1e6);
+  tell_strangers();
   CHECK(late >= STRETCHES / 4, "only %u late", late);
   CHECK(missed == 0 && wrong == 0 && twice == 0 && off == 0, "%u missed, %u false, %u twice, %u off", missed, wrong,
         twice, off);
