@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "../check.h"
 #include "procfs.h"
@@ -16,10 +14,6 @@ void wait_for(atomic_uint *number, unsigned n) {
   while (atomic_load(number) < n && !atomic_load(&over)) {
     pause_ms(1);
   }
-}
-
-int32_t tid_of_self(void) {
-  return (int32_t)syscall(SYS_gettid);
 }
 
 void go_first(void) {

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "blocks.h"
+#include "crowd.h"
 
 #define RUNS 100
 #define LIMIT_MS 30
@@ -19,7 +20,6 @@ extern atomic_bool over;
 
 /* Waits until a number has come, or all is over. */
 void wait_for(atomic_uint *number, unsigned n);
-int32_t tid_of_self(void);
 /* Where it may, the calling thread, and those that it starts, run before all others: the cause is what is staged then, and
  * not how busy the machine is. */
 void go_first(void);
