@@ -37,8 +37,8 @@ use crate::sys::mapping::Mapping;
 use crate::sys::process;
 use crate::sys::procfs::ProcFile;
 use crate::sys::thread::{self, Thread};
-use crate::watch::gaps::Gaps;
 use crate::watch::handover::Handover;
+use crate::watch::ledger::Ledger;
 use crate::watch::looks::{Looks, Terms};
 use crate::watch::monitor::Monitor;
 use crate::watch::orders::Orders;
@@ -170,7 +170,7 @@ impl Engine {
                     dumpable_window: settings.dumpable_window,
                     while_debugging: settings.while_debugging,
                 },
-                gaps: Gaps::NONE,
+                ledger: Ledger::NEW,
                 next_id: first_id(),
                 rounds: parts.rounds.map(Rounds::new),
             };

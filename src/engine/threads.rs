@@ -5,9 +5,11 @@ use crate::report::reporter::Reporter;
 use crate::report::writer::Writer;
 use crate::sys::fault;
 use crate::sys::thread::{self, Thread};
+use crate::watch::ledger::WITNESS;
 use crate::watch::monitor::Monitor;
 use core::ffi::{CStr, c_void};
 use core::ptr;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// The monitor's and the writer's: an unwinding step and the reading of maps take some tens of KiB.
 const OWN_STACK: usize = 256 * 1024;
@@ -67,8 +69,10 @@ extern "C" fn run_writer(state: *mut c_void) -> *mut c_void {
 
 extern "C" fn run_reporter(state: *mut c_void) -> *mut c_void {
     fault::enter();
+    WITNESS.store(thread::tid(), Relaxed);
     // SAFETY: as above.
     unsafe { &mut *state.cast::<Reporter>() }.run();
+    WITNESS.store(0, Relaxed);
     fault::leave();
     ptr::null_mut()
 }

@@ -84,7 +84,7 @@ pub fn observe(tid: i32, files: &SubjectFiles, patience_ns: u64, in_passing: boo
         if in_passing {
             thread::spin(pause_ns);
         } else {
-            thread::sleep(pause_ns);
+            thread::nap(pause_ns);
         }
     }
 }

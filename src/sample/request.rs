@@ -141,7 +141,7 @@ impl Requests {
                 break;
             }
             // The handler wakes nobody: that would cost the thread that is sampled more than all the rest.
-            thread::sleep(if waited_ns < QUICK_NS { QUICK_LOOK_NS } else { LOOK_NS });
+            thread::nap(if waited_ns < QUICK_NS { QUICK_LOOK_NS } else { LOOK_NS });
         }
         drop(timer);
         if DESK.request.compare_exchange(armed, IDLE, SeqCst, Relaxed).is_ok() {

@@ -42,7 +42,7 @@ impl Looks {
             found.filter(|found| evidence.case(*found).is_some_and(|c| (c.stretch, c.from) == (end.stretch, end.from)))
         };
         // Without the time in which the process did not run it may be none, and under a debugger it is nobody's.
-        let excused_ns = self.gaps.within(end.from, end.to);
+        let excused_ns = self.ledger.stopped_within(end.from, end.to);
         let wall_ns = end.to.since(end.from).saturating_sub(excused_ns);
         let phase = found.and_then(|found| self.evidence.lock().case(found).map(|case| case.phase));
         let is_told = phase == Some(Phase::Open);

@@ -143,6 +143,79 @@ mod tests {
         assert_eq!(last, 4);
     }
 
+    /// Numbers of all sizes, near each other as often as far apart.
+    fn random_look(next: &mut impl FnMut(u32) -> u64) -> Look {
+        let bits = 1 + next(6) as u32 % 40;
+        let base = if next(1) == 1 { next(60) } else { 0 };
+        let near = |next: &mut dyn FnMut(u32) -> u64| Ticks(base.saturating_add(next(bits)));
+        Look {
+            now: near(next),
+            open: next(3) != 0,
+            at: near(next),
+            gate_opened: match next(2) {
+                0 => Ticks(u64::MAX),
+                1 => near(next),
+                _ => Ticks(0),
+            },
+            excused_ns: if next(1) == 1 { next(bits) } else { 0 },
+            is_traced: next(2) == 0,
+            limit_ns: next(bits),
+            hang_ns: next(bits),
+            interval_ns: next(bits),
+        }
+    }
+
+    #[test]
+    fn what_holds_of_any_look() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = |bits: u32| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed >> (64 - bits)
+        };
+        let mut seen = [0; 6];
+        for _ in 0..200_000 {
+            let look = random_look(&mut next);
+            let (from, verdict) = judge(&look);
+            seen[[Idle, Running, Late, Block, Hang, Excused].iter().position(|v| *v == verdict).unwrap()] += 1;
+
+            // Nothing counts that is not open, was paused, or began after the look.
+            assert_eq!(from, look.at.max(look.gate_opened), "{look:?}");
+            assert_eq!(verdict == Idle, !look.open || from > look.now, "{look:?}");
+            // A block is one above its limit, whatever else there is, and a hang one above both.
+            let age = i128::from(look.now.0) - i128::from(from.0) - i128::from(look.excused_ns);
+            let (limit, hang) = (i128::from(look.limit_ns), i128::from(look.hang_ns));
+            if verdict != Idle {
+                assert_eq!(matches!(verdict, Block | Hang | Excused), age > limit, "{look:?}");
+                assert_eq!(verdict == Hang, age > limit && age > hang && !look.is_traced, "{look:?}");
+                assert_eq!(verdict == Late, age <= limit && age.max(0) >= i128::from(look.interval_ns), "{look:?}");
+            }
+            // A debugger excuses blocks and changes nothing else.
+            let (_, free) = judge(&Look { is_traced: false, ..look });
+            assert_eq!(verdict == Excused, look.is_traced && matches!(free, Block | Hang), "{look:?}");
+            assert!(verdict == free || verdict == Excused, "{look:?}");
+            // Time that passes while the process is stopped makes no difference.
+            let by = next(30);
+            let stopped = Look { now: look.now.plus(by), excused_ns: look.excused_ns + by, ..look };
+            if verdict != Idle {
+                assert_eq!(judge(&stopped), (from, verdict), "{look:?}");
+            }
+            // Only durations count: the same a while later is the same.
+            let closed = look.gate_opened.0 == u64::MAX;
+            let gate_opened = if closed { look.gate_opened } else { look.gate_opened.plus(by) };
+            let later = Look { now: look.now.plus(by), at: look.at.plus(by), gate_opened, ..look };
+            assert_eq!(judge(&later).1, verdict, "{look:?}");
+            // More time never makes it better, nor a higher limit worse.
+            let rank =
+                |verdict| [Idle, Running, Late, Excused, Block, Hang].iter().position(|v| *v == verdict).unwrap();
+            assert!(rank(judge(&Look { now: look.now.plus(by), ..look }).1) >= rank(verdict), "{look:?}");
+            let lenient = Look { limit_ns: look.limit_ns + by, ..look };
+            assert!(rank(judge(&lenient).1) <= rank(verdict), "{look:?}");
+        }
+        assert!(seen.iter().all(|times| *times > 1000), "{seen:?}");
+    }
+
     #[test]
     fn intervals() {
         assert_eq!(interval_ns(0, 1_000_000_000), 250_000_000);

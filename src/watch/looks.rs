@@ -1,8 +1,8 @@
 //! One look at all loops: what has ended, what is late, what has to be sampled.
 
-use super::gaps::Gaps;
 use super::gate::GATE;
 use super::judge::{Look, Verdict, interval_ns, judge};
+use super::ledger::Ledger;
 use super::marks::Seen;
 use super::monitor::Outlook;
 use super::pinging::ping_if_due;
@@ -65,7 +65,7 @@ pub struct Looks {
     /// See `Terms`.
     pub terms: Terms,
     /// When the process did not run.
-    pub gaps: Gaps,
+    pub ledger: Ledger,
     /// The next block's id.
     pub next_id: u64,
     /// Takes the stacks of all threads for blocks, where that is wanted.
@@ -99,6 +99,7 @@ impl Looks {
     /// Closes all files.
     pub fn close_files(&mut self) {
         self.meter = None;
+        self.ledger.close();
         self.tracks.iter_mut().for_each(|track| *track = Track::NONE);
     }
 
@@ -186,7 +187,7 @@ impl Looks {
         outlook: &mut Outlook,
     ) {
         let interval_ns = interval_ns(self.terms.interval_ns, seen.limit_ns);
-        let excused_ns = self.gaps.within(seen.at.max(GATE.opened()), reading.at);
+        let excused_ns = self.ledger.stopped_within(seen.at.max(GATE.opened()), reading.at);
         let mut look = Look {
             now: reading.at,
             open: seen.open,
@@ -289,12 +290,14 @@ impl Looks {
             self.evidence.lock().forget_others(number);
         }
         self.look_closer(number, is_hang);
+        let Some(from) = self.evidence.lock().case(number).map(|case| case.from) else { return };
+        let excused_ns = self.ledger.stopped_within(from, reading.at);
         let mut evidence = self.evidence.lock();
         let Some(case) = evidence.case_mut(number) else { return };
         if case.phase == Phase::Excused {
             return;
         }
-        case.excused_ns = self.gaps.within(case.from, reading.at);
+        case.excused_ns = excused_ns;
         case.wall_ns = reading.at.since(case.from).saturating_sub(case.excused_ns);
         case.cpu_last = reading;
         let is_first = case.phase == Phase::Late;

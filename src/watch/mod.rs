@@ -9,6 +9,7 @@ pub mod gate;
 pub mod handover;
 pub mod judge;
 pub mod late;
+pub mod ledger;
 pub mod looks;
 pub mod mark;
 pub mod marks;

@@ -1,23 +1,22 @@
 //! The monitor: looks at the marks, judges, and sees to it that late stretches are sampled and become blocks.
 
 use super::bell;
-use super::gaps::was_stopped;
 use super::gate::GATE;
 use super::handover::Handover;
 use super::judge::interval_ns;
 use super::looks::Looks;
 use super::orders::Orders;
-use super::registry;
 use crate::sys::clock::Ticks;
 use crate::sys::counters::MONITOR_LATE;
 use crate::sys::log;
-use crate::sys::procfs::{ProcFile, SchedStat};
 use crate::sys::thread;
 
 /// Time without a mark after which the monitor parks.
 const IDLE_NS: u64 = 1_000_000_000;
 /// Between the two steps of parking: far longer than a store takes to leave its processor.
 const PARKING_NS: u64 = 10_000_000;
+/// Longest sleep while marks come.
+const NAP_NS: u64 = 20_000_000;
 /// Shortest sleep, so that a deadline just passed cannot keep the monitor busy.
 const SHORTEST_NS: u64 = 200_000;
 
@@ -46,8 +45,6 @@ pub struct Monitor {
     has_borrowed: bool,
     last_activity: Ticks,
     is_parking: bool,
-    /// This thread's `schedstat`.
-    schedule: Option<ProcFile>,
 }
 
 impl Monitor {
@@ -63,16 +60,17 @@ impl Monitor {
             has_borrowed: false,
             last_activity: Ticks(0),
             is_parking: false,
-            schedule: None,
         }
     }
 
     /// Looks until it is told to quit.
     pub fn run(&mut self) {
         thread::sleep_precisely();
+        // It has little to do, but at the moment that it is due, above all on a machine with too much to do.
+        thread::go_first();
         log::defer(true);
         self.looks.probe();
-        self.schedule = ProcFile::open(c"/proc/thread-self/schedstat").ok();
+        self.looks.ledger.open();
         loop {
             let heard = bell::MONITOR.heard();
             if self.orders.is_over(Ticks::now()) {
@@ -97,12 +95,7 @@ impl Monitor {
                 // The loops are looked at in between.
                 continue;
             }
-            let before = Ticks::now();
-            let queued_before = self.queued_ns();
-            let wake = self.wake_time(&outlook, before);
-            let limit = wake.into_iter().chain(orders.until).min();
-            bell::MONITOR.sleep(heard, limit.map(|limit| limit.since(before)));
-            self.account_for(before, wake, queued_before, outlook.interval_ns);
+            self.sleep(heard, &outlook, orders.until);
         }
     }
 
@@ -127,29 +120,38 @@ impl Monitor {
         }
     }
 
-    /// Looks into a lateness of its own. Who slept for good was woken by the first mark since.
-    fn account_for(&mut self, slept: Ticks, wake: Option<Ticks>, queued_before: Option<u64>, interval_ns: u64) {
-        let now = Ticks::now();
-        let Some(wake) = wake.or_else(|| self.looks.first_mark_after(slept)) else { return };
-        let late_ns = now.since(wake);
-        let queued_ns = self.queued_ns().zip(queued_before).map(|(now, before)| now.saturating_sub(before));
-        if was_stopped(late_ns, queued_ns) {
-            self.looks.gaps.add(wake, now);
-            registry::was_stopped(wake, now);
-        } else if late_ns > interval_ns {
-            MONITOR_LATE.add_one();
+    /// Sleeps until there is something to do. Longer sleeps are short ones in a row while marks come, because a stop could
+    /// have begun at any moment of the one that it ends.
+    fn sleep(&mut self, heard: u32, outlook: &Outlook, until: Option<Ticks>) {
+        self.looks.ledger.turn();
+        let begin = Ticks::now();
+        let wake = self.wake_time(outlook, begin);
+        let limit = wake.into_iter().chain(until).min();
+        let mut now = begin;
+        loop {
+            let asked_ns = limit.map(|limit| limit.since(now));
+            let nap_ns = if wake.is_some() { asked_ns.map(|asked| asked.min(NAP_NS)) } else { asked_ns };
+            bell::MONITOR.sleep(heard, nap_ns);
+            let slept = core::mem::replace(&mut now, Ticks::now());
+            let slept_ns = now.since(slept);
+            // Who sleeps for good is woken by the first mark since.
+            let meant_ns = match wake {
+                Some(_) => nap_ns,
+                None => self.looks.first_mark_after(slept).map(|mark| mark.since(slept)),
+            };
+            let meant_ns = meant_ns.map_or(slept_ns, |meant| meant.min(slept_ns));
+            let was_stopped = self.looks.ledger.slept(meant_ns);
+            if !was_stopped && slept_ns - meant_ns > outlook.interval_ns {
+                MONITOR_LATE.add_one();
+            }
+            if bell::MONITOR.heard() != heard || limit.is_none_or(|limit| now >= limit) {
+                break;
+            }
         }
-    }
-
-    /// Time that this thread has been ready to run and has not.
-    fn queued_ns(&self) -> Option<u64> {
-        let mut text = [0; 128];
-        SchedStat::parse(self.schedule.as_ref()?.read(&mut text).ok()?).map(|schedule| schedule.wait_ns)
     }
 
     /// Closes its files.
     pub fn close(&mut self) {
-        self.schedule = None;
         self.looks.close_files();
     }
 

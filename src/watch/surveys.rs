@@ -220,7 +220,7 @@ impl Looks {
             if Ticks::now() >= end {
                 return false;
             }
-            thread::sleep(APART_NS);
+            thread::nap(APART_NS);
         }
     }
 

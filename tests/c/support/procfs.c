@@ -118,6 +118,14 @@ void mappings_read(struct mappings *mappings) {
   }
 }
 
+long resident_kib(void) {
+  char text[4096];
+  read_whole("/proc/self/status", text, sizeof text);
+  const char *line = strstr(text, "\nVmRSS:");
+  CHECK(line != NULL, "no VmRSS in %s", text);
+  return strtol(line + 7, NULL, 10);
+}
+
 struct suffix {
   const char *text;
   int count;

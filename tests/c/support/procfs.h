@@ -20,6 +20,8 @@ struct mappings {
   uint64_t bytes;
 };
 void mappings_read(struct mappings *mappings);
+/* Memory in use, all of it. */
+long resident_kib(void);
 
 /* Files in a directory whose name ends so; all (but . and ..) with "". -1: no such directory. */
 int files_in(const char *directory, const char *suffix);
