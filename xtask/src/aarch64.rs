@@ -3,6 +3,7 @@
 //! qemu runs one process of another processor on this kernel. What it cannot do:
 //!
 //! * Its `/proc/self/maps` is that of its own first thread, made over: when that has ended, there is none.
+//! * `/proc/PID/stat` of itself tells when the thread that asks began, not when the process did.
 //! * `/proc/self/task/TID/` shows the host's thread, so the registers of a waiting one are the emulator's. Stacks are
 //!   taken by signal, also those of threads that wait; tests of the signal-free way, of names and counts of threads
 //!   and of `/proc/self/status` are the real processor's.
