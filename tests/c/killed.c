@@ -51,39 +51,6 @@ static void notes_ends(const bc_block *block, void *unused) {
   }
 }
 
-/* How long the library's threads of a process have been ready to run without a processor, in all. UINT64_MAX: one of them
- * is so just now, or waits for a device, and for how long is not known. */
-static uint64_t waited_ns(pid_t pid) {
-  char path[300];
-  snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-  DIR *tasks = opendir(path);
-  CHECK(tasks != NULL, "%s: %s", path, strerror(errno));
-  uint64_t sum = 0;
-  for (const struct dirent *task = readdir(tasks); task != NULL && sum != UINT64_MAX; task = readdir(tasks)) {
-    char text[512];
-    snprintf(path, sizeof path, "/proc/%d/task/%.20s/stat", (int)pid, task->d_name);
-    if (task->d_name[0] == '.' || access(path, R_OK) != 0) {
-      continue;
-    }
-    read_whole(path, text, sizeof text);
-    const char *name = strstr(text, "(bc-"), *state = strstr(text, ") ");
-    if (name == NULL || state == NULL) {
-      continue;
-    }
-    if (state[2] == 'R' || state[2] == 'D') {
-      sum = UINT64_MAX;
-      break;
-    }
-    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, task->d_name);
-    read_whole(path, text, sizeof text);
-    unsigned long long ran, waited;
-    CHECK(sscanf(text, "%llu %llu", &ran, &waited) == 2, "%s: %s", path, text);
-    sum += waited;
-  }
-  closedir(tasks);
-  return sum;
-}
-
 /* What is executed for `kill_children`: blocks again and again until it is killed. */
 static void child(void) {
   const char *directory = getenv("KILLED_DIRECTORY"), *file = getenv("KILLED_DIARY");
@@ -102,7 +69,7 @@ static void child(void) {
   CHECK_OK(bc_start());
   bc_loop *loop = watched("the child's loop");
   for (uint64_t tag = 1; tag < BLOCKS; tag++) {
-    atomic_store(&diary->waited_ns, waited_ns(getpid()));
+    atomic_store(&diary->waited_ns, threads_waited_ns(getpid(), "bc-"));
     atomic_store(&diary->begun_ns, now_ns());
     atomic_store(&diary->tag, tag);
     bc_dispatch_begin(loop, "a block", tag);
@@ -140,6 +107,7 @@ static struct victim start_child(const char *base, unsigned number) {
 }
 
 static unsigned killed, killed_naming, killed_samples, killed_stacks;
+static bc_cause killed_cause;
 static uint64_t killed_tag, killed_id;
 static char killed_path[512];
 
@@ -151,6 +119,7 @@ static void counts_killed(const bc_block *block, void *unused) {
   killed++;
   killed_tag = block->tag;
   killed_id = block->id;
+  killed_cause = block->cause;
   snprintf(killed_path, sizeof killed_path, "%s", block->report_path != NULL ? block->report_path : "");
   bool is_named = false;
   killed_samples = (unsigned)block->sample_count;
@@ -203,7 +172,7 @@ static void reports_are_whole(const char *directory) {
 }
 
 static struct {
-  unsigned kills, open, sure, told, named;
+  unsigned kills, open, sure, told, named, starved;
 } sum;
 
 static void judge(const struct victim *victim, uint64_t killed_ns, uint64_t waited) {
@@ -231,7 +200,10 @@ static void judge(const struct victim *victim, uint64_t killed_ns, uint64_t wait
     /* Its process may have been killed just after the block's end, before anybody was told. */
     CHECK(killed_tag < BLOCKS && !atomic_load(&victim->diary->ended[killed_tag]), "block %lu was told as ended before",
           (unsigned long)killed_tag);
-    CHECK(!is_sure || killed_naming == 1, "none of %u samples, %u with a stack, names the function that blocked for %.1f ms: %s",
+    /* A thread that gets no processor cannot answer, and the block says so. */
+    bool is_starved = killed_stacks == 0 && killed_cause == BC_CAUSE_STARVED;
+    sum.starved += is_starved;
+    CHECK(!is_sure || is_starved || killed_naming == 1, "none of %u samples, %u with a stack, names the function that blocked for %.1f ms: %s",
           killed_samples, killed_stacks, (double)(killed_ns - begun_ns) / 1e6, killed_path);
     static char text[1 << 20];
     size_t length = strlen(killed_path);
@@ -263,13 +235,14 @@ static void kill_children(unsigned times) {
     for (unsigned i = 0; i < kAtOnce; i++) {
       WAIT_FOR(atomic_load(&victims[i].diary->begun_ns) != 0, 20000);
       pause_ms((unsigned)(lrand48() % 400));
-      uint64_t killed_ns = now_ns(), waited = waited_ns(victims[i].pid);
+      uint64_t killed_ns = now_ns(), waited = threads_waited_ns(victims[i].pid, "bc-");
       kill(victims[i].pid, SIGKILL);
       judge(&victims[i], killed_ns, waited);
     }
   }
-  printf("%u kills, %u in a block, %u more than %d ms past its limit; %u told as killed, once each, %u with the function\n",
-         sum.kills, sum.open, sum.sure, SURE_MS, sum.told, sum.named);
+  printf("%u kills, %u in a block, %u more than %d ms past its limit; %u told as killed, once each, %u with the function, %u starved "
+         "without a stack\n",
+         sum.kills, sum.open, sum.sure, SURE_MS, sum.told, sum.named, sum.starved);
   CHECK(sum.sure >= times / 8, "too few kills met a block");
 }
 

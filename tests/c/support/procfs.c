@@ -166,3 +166,36 @@ const char *fresh_directory(const char *name) {
   CHECK(mkdir(path, 0755) == 0, "%s: %s", path, strerror(errno));
   return path;
 }
+
+uint64_t threads_waited_ns(pid_t pid, const char *prefix) {
+  char begin[32];
+  snprintf(begin, sizeof begin, "(%s", prefix);
+  char path[300];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+  DIR *tasks = opendir(path);
+  CHECK(tasks != NULL, "%s: %s", path, strerror(errno));
+  uint64_t sum = 0;
+  for (const struct dirent *task = readdir(tasks); task != NULL && sum != UINT64_MAX; task = readdir(tasks)) {
+    char text[512];
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/stat", (int)pid, task->d_name);
+    if (task->d_name[0] == '.' || access(path, R_OK) != 0) {
+      continue;
+    }
+    read_whole(path, text, sizeof text);
+    const char *name = strstr(text, begin), *state = strstr(text, ") ");
+    if (name == NULL || state == NULL) {
+      continue;
+    }
+    if (state[2] == 'R' || state[2] == 'D') {
+      sum = UINT64_MAX;
+      break;
+    }
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, task->d_name);
+    read_whole(path, text, sizeof text);
+    unsigned long long ran, waited;
+    CHECK(sscanf(text, "%llu %llu", &ran, &waited) == 2, "%s: %s", path, text);
+    sum += waited;
+  }
+  closedir(tasks);
+  return sum;
+}

@@ -5,11 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Threads; with a name that begins so; and how often those have left the processor of their own accord. */
 unsigned threads(void);
 unsigned threads_named(const char *prefix);
 uint64_t voluntary_switches(const char *prefix);
+/* How long threads of a process with such names have been ready to run without a processor, in all. UINT64_MAX: one of them
+ * is so just now, or waits for a device, and for how long is not known. */
+uint64_t threads_waited_ns(pid_t pid, const char *prefix);
 /* Open descriptors. */
 unsigned descriptors(void);
 
