@@ -78,7 +78,11 @@ impl Looks {
         self.want_threads_at_end(case_number, case, is_first);
         (case.wall_ns, case.excused_ns) = (wall_ns, excused_ns);
         case.cpu_last = last;
-        (case.what, case.tag, case.table) = (end.what, end.tag, table);
+        case.tag = end.tag;
+        // Who brings the end about may come too late for the text, which was read before.
+        if is_first || end.what.is_some {
+            (case.what, case.table) = (end.what, table);
+        }
         if is_first {
             slot.blocks.fetch_add(1, Relaxed);
             evidence.becomes_block(case_number);

@@ -29,6 +29,9 @@ use core::sync::atomic::Ordering::*;
 /// The flight recorder hears of a block once in so long, at first more often.
 const RECORD_NS: u64 = 100_000_000;
 
+/// A stretch that ends while it is judged is looked at again after so long.
+const ENDING_NS: u64 = 1_000_000;
+
 /// What the configuration says about judging.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
@@ -222,8 +225,10 @@ impl Looks {
             }
         };
         match verdict {
-            Verdict::Block | Verdict::Hang if is_still(slot, seen) => {
-                self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang);
+            Verdict::Block | Verdict::Hang => {
+                if !self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang) {
+                    outlook.due(reading.at.plus(ENDING_NS));
+                }
             }
             Verdict::Excused => self.excuse(case),
             _ => {}
@@ -281,21 +286,25 @@ impl Looks {
         case
     }
 
-    /// A stretch is over its limit, or over the hang threshold.
-    fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) {
+    /// A stretch is over its limit, or over the hang threshold. `false`: it has ended meanwhile, or is about to. It is told
+    /// as what it was by its end alone then, because its text may be gone.
+    fn passes_limit(&mut self, number: usize, slot: &Slot, seen: &Seen, reading: Reading, is_hang: bool) -> bool {
         let what = self.read_what(slot, seen);
+        if !is_still(slot, seen) {
+            return false;
+        }
         let table = self.name_callback(&what, seen.tag);
         if self.rounds.is_some() && self.is_news(number, is_hang) {
             // All are taken anew.
             self.evidence.lock().forget_others(number);
         }
         self.look_closer(number, is_hang);
-        let Some(from) = self.evidence.lock().case(number).map(|case| case.from) else { return };
+        let Some(from) = self.evidence.lock().case(number).map(|case| case.from) else { return true };
         let excused_ns = self.ledger.stopped_within(from, reading.at);
         let mut evidence = self.evidence.lock();
-        let Some(case) = evidence.case_mut(number) else { return };
+        let Some(case) = evidence.case_mut(number) else { return true };
         if case.phase == Phase::Excused {
-            return;
+            return true;
         }
         case.excused_ns = excused_ns;
         case.wall_ns = reading.at.since(case.from).saturating_sub(case.excused_ns);
@@ -322,6 +331,7 @@ impl Looks {
             drop(evidence);
             self.writer.ring();
         }
+        true
     }
 
     /// Will something be told of a case that has not been?

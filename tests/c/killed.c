@@ -114,8 +114,9 @@ static char killed_path[512];
 static void counts_killed(const bc_block *block, void *unused) {
   (void)unused;
   CHECK(block->state == BC_BLOCK_KILLED, "state %u of a block that nobody here had", block->state);
-  CHECK(strcmp(block->loop_name, "the child's loop") == 0 && strcmp(block->what, "a block") == 0, "%s: %s",
-        block->loop_name, block->what);
+  const char *what = block->what != NULL ? block->what : "nothing";
+  CHECK(strcmp(block->loop_name, "the child's loop") == 0 && strcmp(what, "a block") == 0, "%s: %s", block->loop_name,
+        what);
   killed++;
   killed_tag = block->tag;
   killed_id = block->id;
