@@ -11,7 +11,10 @@ use crate::sample::evidence::Evidence;
 use crate::sys::bell::Bell;
 use crate::sys::counters::BLOCKS_DELIVERED;
 use crate::sys::lock::Lock;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// Counts what the reporter had to do. While this stands, it has slept, and has run only if something woke all threads.
+pub static WORK: AtomicU32 = AtomicU32::new(0);
 
 /// The thread's state.
 pub struct Reporter {
@@ -40,6 +43,7 @@ impl Reporter {
             while self.may_call() {
                 self.upload();
                 let Some(parcel) = self.delivery.next() else { break };
+                WORK.fetch_add(1, Relaxed);
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);
                 if self.delivery.waits.load(Acquire) {

@@ -1,7 +1,8 @@
 //! A lock for the library's own threads and for calls that are not marks. No mark and no signal handler takes one.
 #![allow(unsafe_code)]
 
-use super::futex;
+use super::clock::Ticks;
+use super::{futex, thread};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -27,9 +28,11 @@ impl<T> Lock<T> {
     /// Waits for the value.
     pub fn lock(&self) -> Held<'_, T> {
         if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            let begin = Ticks::now();
             while self.word.swap(2, Acquire) != 0 {
                 futex::wait(&self.word, 2, None);
             }
+            thread::has_waited(Ticks::now().since(begin));
         }
         Held(self)
     }

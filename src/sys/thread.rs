@@ -6,7 +6,7 @@ use super::errno::Errno;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Names a thread while it lives: its thread pointer, which lies in the memory that the C library keeps for it behind its
 /// stack. A register read, where `pthread_self` is a call that each mark would have to pay for.
@@ -78,13 +78,27 @@ pub fn go_first() {
 
 /// See `slept_ns`.
 static SLEPT_NS: AtomicU64 = AtomicU64::new(0);
+/// Whose time it is, by its handle; 0: nobody's.
+static EXPLAINING: AtomicUsize = AtomicUsize::new(0);
 
-/// How long `nap` was called for so far, ns.
+/// The calling thread's sleeps and its waits for others of ours are counted from now on: it has to explain its time.
+pub fn explain_time() {
+    EXPLAINING.store(handle(), Relaxed);
+}
+
+/// The calling thread has waited for another one of ours, which may itself have had no processor.
+pub fn has_waited(nanoseconds: u64) {
+    if EXPLAINING.load(Relaxed) == handle() {
+        SLEPT_NS.fetch_add(nanoseconds, Relaxed);
+    }
+}
+
+/// How long `nap` was called for so far, and waited for others, ns.
 pub fn slept_ns() -> u64 {
     SLEPT_NS.load(Relaxed)
 }
 
-/// Sleeps this long. By the monitor alone, which has to explain its time.
+/// Sleeps this long. By the thread that explains its time alone.
 pub fn nap(nanoseconds: u64) {
     SLEPT_NS.fetch_add(nanoseconds, Relaxed);
     sleep(nanoseconds);

@@ -2,6 +2,7 @@
 
 use super::gaps::{Gaps, Passed, SHORTEST_NS, stopped_ns};
 use super::registry;
+use crate::report::reporter::WORK;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::procfs::{ProcFile, SchedStat, open_of_thread};
 use crate::sys::thread;
@@ -35,6 +36,7 @@ struct Reading {
     slept_ns: u64,
     queued_ns: Option<u64>,
     witness_slices: Option<u64>,
+    witness_work: u32,
 }
 
 impl Ledger {
@@ -43,12 +45,13 @@ impl Ledger {
         gaps: Gaps::NONE,
         own: None,
         witness: None,
-        last: Reading { at: Ticks(0), cpu_ns: 0, slept_ns: 0, queued_ns: None, witness_slices: None },
+        last: Reading { at: Ticks(0), cpu_ns: 0, slept_ns: 0, queued_ns: None, witness_slices: None, witness_work: 0 },
         meant_ns: 0,
     };
 
     /// The calling thread is the monitor.
     pub fn open(&mut self) {
+        thread::explain_time();
         self.own = ProcFile::open(c"/proc/thread-self/schedstat").ok();
         (self.last, self.meant_ns) = (self.read(), 0);
     }
@@ -93,12 +96,14 @@ impl Ledger {
         (self.last, self.meant_ns) = (now, 0);
         let grown = |then: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(then?));
         let wall_ns = now.at.since(before.at);
+        // Who had something to do has run for that.
+        let was_idle = before.witness_work == now.witness_work;
         let stopped_ns = stopped_ns(&Passed {
             wall_ns,
             meant_ns,
             cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
             queued_ns: grown(before.queued_ns, now.queued_ns),
-            witnessed: grown(before.witness_slices, now.witness_slices).map(|slices| slices > 0),
+            witnessed: grown(before.witness_slices, now.witness_slices).map(|slices| slices > 0 && was_idle),
         });
         if stopped_ns > 0 {
             // Before the time in the run queue: all threads go on at once, and others may have had their processor first.
@@ -121,11 +126,12 @@ impl Ledger {
             let begin = Ticks::now();
             let own = self.own.as_ref().and_then(schedule);
             let witness = self.witness.as_ref().and_then(|(_, file)| schedule(file));
+            let witness_work = WORK.load(Relaxed);
             let (cpu_ns, slept_ns, at) = (clock::own_cpu(), thread::slept_ns(), Ticks::now());
             tries += 1;
             if at.since(begin) <= AT_ONCE_NS || tries == READINGS {
                 let (queued_ns, witness_slices) = (own.map(|own| own.wait_ns), witness.map(|witness| witness.slices));
-                return Reading { at, cpu_ns, slept_ns, queued_ns, witness_slices };
+                return Reading { at, cpu_ns, slept_ns, queued_ns, witness_slices, witness_work };
             }
         }
     }

@@ -225,10 +225,10 @@ impl Looks {
             }
         };
         match verdict {
-            Verdict::Block | Verdict::Hang => {
-                if !self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang) {
-                    outlook.due(reading.at.plus(ENDING_NS));
-                }
+            Verdict::Block | Verdict::Hang
+                if !self.passes_limit(case, slot, seen, reading, verdict == Verdict::Hang) =>
+            {
+                outlook.due(reading.at.plus(ENDING_NS));
             }
             Verdict::Excused => self.excuse(case),
             _ => {}
