@@ -276,6 +276,27 @@ fn nothing_is_left_when_all_have_ended() {
 }
 
 #[test]
+fn one_whose_directory_went_elsewhere_holds_nothing_any_more() {
+    let folder = TempDir::new("recorder-moved");
+    let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+    fs::create_dir(&here).unwrap();
+    let mut recorder = Recorder::new(DEAD, 1, 4, zeroed::<Space>());
+    for id in [1, 2] {
+        keep(&mut recorder, &open(&here), id, 5, &Evidence::default());
+    }
+    fs::rename(&here, &there).unwrap();
+    fs::create_dir(&here).unwrap();
+    keep(&mut recorder, &open(&here), 1, 7, &Evidence::default());
+    let found = |path: &Path| -> Vec<_> {
+        let reports = recovered(&open(path), empty_parcel());
+        reports.iter().map(|report| (report["id"].as_u64().unwrap(), report["wall_ms"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(found(&there), []);
+    assert_eq!(found(&here), [(1, 7)]);
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 0);
+}
+
+#[test]
 fn one_in_use_is_left_alone_and_one_left_to_a_child_is_not() {
     let folder = TempDir::new("recorder-alive");
     let directory = open(folder.path());

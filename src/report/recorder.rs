@@ -51,14 +51,17 @@ impl<'m> Recorder<'m> {
         let places = self.space.places.get(..self.places as usize).unwrap_or_default();
         let place = places.iter().position(|place| place.id == block.id);
         let place = place.or_else(|| places.iter().position(|place| place.id == 0)).ok_or(Errno(libc::ENOSPC))?;
-        let room = self.space.held.as_mut_slice();
-        let length = encode::encode(block, context, &mut self.space.known, room).ok_or(Errno(libc::ENOSPC))?;
         self.open(directory)?;
-        self.write(place, length)?;
-        if let Some(place) = self.space.places.get_mut(place) {
+        // Not before: what a file that has gone elsewhere holds is taken out of it with the same memory.
+        let room = self.space.held.as_mut_slice();
+        let length = encode::encode(block, context, &mut self.space.known, room);
+        let written = length.ok_or(Errno(libc::ENOSPC)).and_then(|length| self.write(place, length));
+        if let Some(place) = self.space.places.get_mut(place).filter(|_| written.is_ok()) {
             place.id = block.id;
         }
-        Ok(())
+        // One that nothing can be written to is of no use.
+        self.remove_if_empty(Some(directory));
+        written
     }
 
     /// A block has ended, and its report is stored. With the last one the file goes.
@@ -70,6 +73,10 @@ impl<'m> Recorder<'m> {
         if let Some(place) = self.space.places.get_mut(place) {
             place.id = 0;
         }
+        self.remove_if_empty(directory);
+    }
+
+    fn remove_if_empty(&mut self, directory: Option<&Fd>) {
         let is_empty = self.space.places.iter().all(|place| place.id == 0);
         if is_empty
             && self.file.take().is_some()
@@ -105,7 +112,6 @@ impl<'m> Recorder<'m> {
         if self.file.as_ref().is_some_and(|file| files::is_at(file, directory, name)) {
             return Ok(());
         }
-        self.file = None;
         let unfinished = self.name.unfinished();
         let file = files::replace(directory, unfinished.as_c_str())?;
         // Where locks cannot be had, the process's id and begin tell whose it is.
@@ -118,9 +124,15 @@ impl<'m> Recorder<'m> {
             let _ = files::remove(directory, unfinished.as_c_str());
         }
         made?;
-        self.file = Some(file);
-        // What was in another file is there no more; blocks that go on come in again with their next sample.
+        // The other file may be found where its directory is now: nothing in it is told as killed that will be told as
+        // ended. Blocks that go on come in again with their next sample.
+        for number in 0..self.space.places.len() {
+            if self.space.places.get(number).is_some_and(|place| place.id != 0) {
+                let _ = self.write(number, 0);
+            }
+        }
         self.space.places.iter_mut().for_each(|place| *place = Place { id: 0, ..*place });
+        self.file = Some(file);
         Ok(())
     }
 

@@ -149,6 +149,7 @@ static void file_limit(void) {
   CHECK(health().reports_failed > 0 && strstr(last_warning, "larger than a file may be") != NULL, "%d failed: %s",
         (int)health().reports_failed, last_warning);
   CHECK(unfinished() == 0, "%d unfinished files", unfinished());
+  CHECK(files_in(directory, ".bcr") == 0, "a flight recorder without room for a block is left");
   CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "%s", strerror(errno));
   CHECK(stores(loop, 3), "no report although files may be larger again");
   printf("%d reports failed with files of 4 KiB\n", (int)health().reports_failed);
