@@ -13,7 +13,10 @@ set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo build")
 # A toolchain file for another system must not hide the tools of this one.
 find_program(BLOCKCANARY_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT BLOCKCANARY_CARGO)
-  message(FATAL_ERROR "blockcanary: no cargo found; install Rust (https://rustup.rs) or set BLOCKCANARY_CARGO")
+  message(FATAL_ERROR "blockcanary: no cargo found; install Rust (https://rustup.rs), set BLOCKCANARY_CARGO to it, or "
+    "build without the library: BLOCKCANARY_ENABLED=OFF")
+elseif(NOT EXISTS "${BLOCKCANARY_CARGO}")
+  message(FATAL_ERROR "blockcanary: BLOCKCANARY_CARGO is ${BLOCKCANARY_CARGO}, where nothing is")
 endif()
 
 set(pair "")

@@ -25,6 +25,8 @@ pub const PACKAGES: &[Package] = &[
     ("strace", Sign::Program("strace")),
     ("unzip", Sign::Program("unzip")),
     ("python3", Sign::Program("python3")),
+    ("git", Sign::Program("git")),
+    ("pkg-config", Sign::Program("pkg-config")),
 ];
 
 /// A compiler that can make its standard library for a processor or system that it comes without.

@@ -1,0 +1,26 @@
+# blockcanary::blockcanary: the library or the no-op, for each configuration.
+#
+#   BLOCKCANARY_ENABLED   ON (default): blockcanary::blockcanary is the library. OFF: it is blockcanary::noop, and no cargo
+#                         is looked for. A generator expression decides for each configuration:
+#                         "$<NOT:$<CONFIG:Release>>" gives the no-op to Release alone.
+#
+# Programs may also link one of the two themselves: blockcanary::live or blockcanary::noop. One that would get both is
+# refused by CMake, because the property BLOCKCANARY_KIND does not agree then.
+
+set(BLOCKCANARY_ENABLED ON CACHE STRING "Is blockcanary::blockcanary the library? May be a generator expression")
+
+# Is the library needed in any configuration?
+set(BLOCKCANARY_WANTED ON)
+if(NOT BLOCKCANARY_ENABLED MATCHES "\\$<" AND NOT BLOCKCANARY_ENABLED)
+  set(BLOCKCANARY_WANTED OFF)
+endif()
+
+# blockcanary_choose(<target>): an INTERFACE target becomes what BLOCKCANARY_ENABLED says.
+function(blockcanary_choose target)
+  if(BLOCKCANARY_WANTED)
+    target_link_libraries("${target}" INTERFACE
+      "$<IF:$<BOOL:${BLOCKCANARY_ENABLED}>,blockcanary::live,blockcanary::noop>")
+  else()
+    target_link_libraries("${target}" INTERFACE blockcanary::noop)
+  endif()
+endfunction()

@@ -1,0 +1,22 @@
+# The engine gets from its looper what it gets by itself, and its source knows nothing of the library.
+# In: BARE; PROGRAM, a command; SOURCES of the engine
+cmake_minimum_required(VERSION 3.19)
+
+foreach(source IN LISTS SOURCES)
+  file(READ "${source}" text)
+  string(TOLOWER "${text}" text)
+  if(text MATCHES "bc_|blockcanary")
+    message(FATAL_ERROR "${source} speaks of the library")
+  endif()
+endforeach()
+foreach(program IN ITEMS BARE PROGRAM)
+  execute_process(COMMAND ${${program}} RESULT_VARIABLE result OUTPUT_VARIABLE ${program}_says ERROR_VARIABLE errors)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${${program}}: ${result}\n${errors}")
+  endif()
+endforeach()
+if(NOT BARE_says MATCHES "\n[1-9][0-9]+ callbacks in [1-9][0-9]+ polls\n$" OR NOT PROGRAM_says STREQUAL BARE_says)
+  file(WRITE bare.txt "${BARE_says}")
+  file(WRITE other.txt "${PROGRAM_says}")
+  message(FATAL_ERROR "what the looper says is not the same: see bare.txt and other.txt")
+endif()

@@ -1,0 +1,21 @@
+# With the no-op nothing stands between a program and its looper; with the library something does.
+# In: NM WATCHED IDLE
+cmake_minimum_required(VERSION 3.19)
+
+foreach(program IN ITEMS WATCHED IDLE)
+  execute_process(COMMAND "${NM}" "${${program}}" OUTPUT_VARIABLE ${program}_symbols RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${NM} failed on ${${program}}")
+  endif()
+endforeach()
+foreach(function IN ITEMS addFd removeFd pollOnce pollAll)
+  if(NOT WATCHED_symbols MATCHES "__wrap_ALooper_${function}\n")
+    message(FATAL_ERROR "${function} is not interposed")
+  endif()
+  if(NOT IDLE_symbols MATCHES "ALooper_${function}[@\n]")
+    message(FATAL_ERROR "the program without hooks does not call ${function}")
+  endif()
+endforeach()
+if(IDLE_symbols MATCHES "__wrap_")
+  message(FATAL_ERROR "the no-op has hooks")
+endif()

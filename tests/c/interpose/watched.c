@@ -1,0 +1,55 @@
+/* The engine, watched: all that it counts is seen, once, and it gets what it gets by itself. */
+#include <android/looper.h>
+#include <blockcanary.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "../check.h"
+#include "../support/blocks.h"
+#include "engine.h"
+
+#define SLOW_MS 200
+
+static void *play(void *unused) {
+  struct engine_counts counts = engine_run(stdout, SLOW_MS);
+  bc_loop *loop = watched("engine");
+  bc_loop_idle(loop);
+  bc_loop_stats stats;
+  stats.struct_size = sizeof stats;
+  CHECK_OK(bc_loop_stats_get(loop, &stats));
+  CHECK(stats.dispatches == counts.callbacks + counts.polls, "%d dispatches of %u callbacks and %u polls",
+        (int)stats.dispatches, counts.callbacks, counts.polls);
+  return unused;
+}
+
+/* Named as what a module has to offer; a program has it as its main, too. */
+__attribute__((visibility("default"))) int run_watched(void);
+int run_watched(void) {
+  bc_config config = config_of(SLOW_MS / 2);
+  install_and_start(&config);
+  blocks_expect("work_slowly", 3);
+  join_thread(start_thread(play, NULL));
+  flush();
+  bc_health now = health();
+  CHECK(now.calls_misused == 0 && now.loops_refused == 0, "%d misused, %d refused", (int)now.calls_misused,
+        (int)now.loops_refused);
+  unsigned callbacks = 0, between = 0;
+  for (unsigned i = 0; i < blocks_told(); i++) {
+    const struct told *block = blocks_at(i);
+    if (block->state == BC_BLOCK_ENDED && block->samples_naming > 0) {
+      bool is_from_a_poll = block->tag == (uint64_t)(int64_t)ALOOPER_POLL_TIMEOUT;
+      callbacks += !is_from_a_poll;
+      between += is_from_a_poll;
+    }
+  }
+  CHECK(callbacks == 1 && between == 1, "%u late callbacks, %u times late between polls", callbacks, between);
+  CHECK_OK(bc_uninstall());
+  fflush(stdout);
+  return 0;
+}
+
+#ifndef IN_MODULE
+int main(void) {
+  return run_watched();
+}
+#endif
