@@ -20,6 +20,8 @@
 /* When a stretch began and ended at the latest and at the earliest: the marks' own reads of the clock lie between. */
 static struct timed {
   uint64_t begin_from, begin_to, end_from, end_to;
+  /* When the loop had said that it is idle. */
+  uint64_t idle_to;
   int32_t tid;
 } timed[STRETCHES];
 
@@ -49,8 +51,16 @@ static void *stretches(void *argument) {
     part->end(loop);
     mine->end_to = now_ns();
     bc_loop_idle(loop);
+    mine->idle_to = now_ns();
   }
   return NULL;
+}
+
+/* The beat that ends one begins another stretch, until the loop says that it is idle: a thread that has no processor in
+ * between is late there, too. */
+static bool is_after(const struct told *block, const struct timed *stretch) {
+  return stretch->tid == block->tid && block->start_ns >= stretch->end_from && block->start_ns <= stretch->end_to &&
+         stretch->idle_to - stretch->end_from > LIMIT_NS;
 }
 
 /* Tells of each block that belongs to no stretch, and where it lies beside the one that began last before it. */
@@ -62,7 +72,7 @@ static void tell_strangers(void) {
     for (unsigned i = 0; i < STRETCHES; i++) {
       const struct timed *each = &timed[i];
       if (each->tid == block->tid && each->begin_from <= block->start_ns) {
-        belongs |= block->start_ns <= each->begin_to;
+        belongs |= block->start_ns <= each->begin_to || is_after(block, each);
         before = before == NULL || each->begin_from > before->begin_from ? each : before;
       }
     }
@@ -89,6 +99,7 @@ static void judge(const char *kind) {
         told = each;
         reported++;
       }
+      found += each->state == BC_BLOCK_ENDED && is_after(each, mine);
     }
     found += reported;
     late += least > LIMIT_NS + DEAD_BAND_NS;
