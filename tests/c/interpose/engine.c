@@ -70,7 +70,7 @@ static const char *name_of_data(const void *data) {
   return data == NULL ? "none" : "some other";
 }
 
-__attribute__((noinline, noclone)) static void work_slowly(void) {
+static void work_slowly(void) {
   struct timespec now, end;
   clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_nsec += (long)slow * 1000000;
