@@ -6,7 +6,7 @@ use crate::report::sink::{Output, Sink};
 use crate::sample::survey::Survey;
 use crate::sys::clock;
 use crate::sys::errno::Errno;
-use crate::sys::{signal, stream, thread};
+use crate::sys::{stream, thread};
 
 /// How long the monitor may take for a round, which is far less than a second of its own time, and another dump until it
 /// is done.
@@ -28,7 +28,7 @@ pub fn dump(fd: i32) -> Result<(), Refusal> {
     let user = life::use_it()?;
     stream::check_writable(fd).map_err(Refusal::Output)?;
     let survey = user.handover.take(PATIENCE_NS).ok_or(Refusal::Timeout)?;
-    survey.begin(thread::tid(), signal::waited_for());
+    survey.begin(thread::tid(), life::look_for_waiters(&user));
     let mut page = user.page.lock();
     let (page, buffer) = &mut *page;
     let mut stream = Stream(fd);

@@ -181,7 +181,7 @@ pub fn start() -> Result<(), Refusal> {
         user.update_utc_offset();
         user.tidy();
         RUNNING.store(true, Release);
-        user.orders.avoid_signals(signal::waited_for());
+        look_for_waiters(&user);
         let duration_ns = Some(life.duration_ns).filter(|ns| *ns != 0);
         user.orders.set_end(duration_ns.map(|ns| Ticks::now().plus(ns)));
         user.orders.set_running(true);
@@ -191,6 +191,15 @@ pub fn start() -> Result<(), Refusal> {
         bell::MONITOR.ring();
     }
     Ok(())
+}
+
+/// Signals that somebody may be waiting for, as the calling thread tells. One of the library's own, which callbacks run on,
+/// blocks all of them: then what was heard last still holds.
+pub fn look_for_waiters(handles: &Handles) -> u64 {
+    if !fault::is_own_thread() {
+        handles.orders.avoid_signals(signal::waited_for());
+    }
+    handles.orders.signals_to_avoid()
 }
 
 /// Watching ends; what that closes is closed when this returns, if the monitor gets to it in time.

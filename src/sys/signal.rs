@@ -42,7 +42,7 @@ pub fn take(wanted: i32, avoid: u64, handler: Handler) -> Option<Taken> {
 }
 
 /// Signals that the calling thread blocks, or that are pending: bit 0 is signal 1. Who takes signals by `sigwait` blocks
-/// them first, in all threads as a rule.
+/// them first, in all threads as a rule. A thread that blocks all there are wants to be left alone, which tells of none.
 pub fn waited_for() -> u64 {
     let mut sets = [const { MaybeUninit::<libc::sigset_t>::zeroed() }; 2];
     let [blocked, pending] = &mut sets;
@@ -51,12 +51,15 @@ pub fn waited_for() -> u64 {
         libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), blocked.as_mut_ptr());
         libc::sigpending(pending.as_mut_ptr());
     }
-    let is_in = |set: &MaybeUninit<libc::sigset_t>, number: i32| {
+    let bit = |number: i32| 1u64 << (number - 1);
+    let bits = |set: &MaybeUninit<libc::sigset_t>| {
         // SAFETY: a set of bits, zeroed at least.
-        unsafe { libc::sigismember(set.as_ptr(), number) == 1 }
+        let is_in = |number: &i32| unsafe { libc::sigismember(set.as_ptr(), *number) == 1 };
+        (libc::SIGRTMIN()..=libc::SIGRTMAX()).filter(is_in).fold(0, |bits, number| bits | bit(number))
     };
-    let numbers = libc::SIGRTMIN()..=libc::SIGRTMAX();
-    numbers.filter(|number| sets.iter().any(|set| is_in(set, *number))).fold(0, |bits, number| bits | 1 << (number - 1))
+    let all = (libc::SIGRTMIN()..=libc::SIGRTMAX()).fold(0, |bits, number| bits | bit(number));
+    let blocked = Some(bits(blocked)).filter(|blocked| *blocked != all).unwrap_or(0);
+    blocked | bits(pending)
 }
 
 /// Is a number one that may be asked for?
