@@ -266,6 +266,11 @@ impl Handles {
         self.switches.writer.ring();
     }
 
+    /// Blocks of dead processes that are not on their way yet are left to the next start.
+    pub fn end_recovery(&self) {
+        self.delivery.recovers.store(false, SeqCst);
+    }
+
     /// The writer adds to no report any more that no open block needs. Waits for it a while.
     pub fn seal(&self) {
         self.switches.seal.ask(&self.switches.writer, &self.delivery.progress);

@@ -303,6 +303,7 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
 pub fn at_exit() {
     let user = life().and_then(|mut life| {
         let user = life.user()?;
+        user.end_recovery();
         user.hold_callbacks(true);
         end_running(&mut life, &user);
         Ok(user)
@@ -346,8 +347,10 @@ pub fn uninstall() -> Result<(), Refusal> {
         true
     };
     handles.orders.look_now(UNINSTALL_NS);
+    handles.end_recovery();
     // What has ended is delivered, unless a listener takes too long.
     let order = handles.evidence.lock().last_order();
+    until(&mut || !handles.delivery.is_recovering.load(SeqCst));
     until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
     handles.hold_callbacks(true);
     log::silence(true);

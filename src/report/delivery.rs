@@ -23,6 +23,9 @@ pub struct Delivery {
     pub owes: AtomicBool,
     /// Recorders of dead processes are to be looked for, or there may be more in them.
     pub recovers: AtomicBool,
+    /// The writer may be about to take a block out of one. Set before `recovers` is read, both in one order for all: who
+    /// has cleared that and then finds this cleared knows that nothing more is posted.
+    pub is_recovering: AtomicBool,
     /// Ended blocks wait for the listeners in the evidence, because the queue was full: the writer is to be woken when there
     /// is room. Set before the look for room, which takes the lock, and read after the lock that makes room: one of the two
     /// sees the other.
@@ -46,6 +49,7 @@ impl Delivery {
             progress: Bell::new(),
             owes: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
+            is_recovering: AtomicBool::new(false),
             waits: AtomicBool::new(false),
         }
     }

@@ -46,7 +46,7 @@ impl Reporter {
                 WORK.fetch_add(1, Relaxed);
                 self.deliver(parcel);
                 self.delivery.delivered(parcel);
-                if self.delivery.waits.load(Acquire) {
+                if self.delivery.waits.load(Acquire) || self.delivery.recovers.load(Acquire) {
                     self.writer.ring();
                 }
             }

@@ -180,14 +180,19 @@ impl Writer {
         true
     }
 
-    /// Files and posts a block that an earlier process was killed in; `false`: there is none, or no room.
+    /// Files and posts a block that an earlier process was killed in; `false`: there is none, or it has to wait.
     fn recover_next(&mut self) -> bool {
-        if !self.delivery.recovers.load(Acquire) || self.quit.load(Acquire) {
+        self.delivery.is_recovering.store(true, SeqCst);
+        let is_found = self.delivery.recovers.load(SeqCst) && !self.quit.load(Acquire) && self.recover();
+        self.delivery.is_recovering.store(false, SeqCst);
+        is_found
+    }
+
+    fn recover(&mut self) -> bool {
+        // What was taken out of a recorder is told by this process or never. So there is one on its way at a time: should
+        // this process end meanwhile, the next one tells the others. The reporter rings when it is through with it.
+        if self.delivery.holds_up_to(0) || !self.delivery.has_room() {
             return false;
-        }
-        if !self.delivery.has_room() {
-            self.delivery.waits.store(true, Release);
-            return self.delivery.has_room();
         }
         let Some(parcel) = self.delivery.empty() else { return false };
         let is_found = self.filing.recover(parcel);
