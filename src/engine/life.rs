@@ -15,7 +15,7 @@ use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::vdso;
-use crate::sys::{counters, descriptors, fault, fork, log, signal, thread};
+use crate::sys::{counters, descriptors, fault, fork, log, program, signal, thread};
 use crate::watch::gate::GATE;
 use crate::watch::{bell, registry};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
@@ -299,7 +299,8 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
 }
 
 /// The process ends in order, as `exit` does it: blocks that are open end, and their reports are stored, if that is quick.
-/// No callback is begun any more: what it would need may be gone.
+/// No callback is begun any more: what it would need may be gone. Where we are part of a library, that may be about to be
+/// unloaded, so everything is given back, if no callback is running.
 pub fn at_exit() {
     let user = life().and_then(|mut life| {
         let user = life.user()?;
@@ -309,17 +310,60 @@ pub fn at_exit() {
         Ok(user)
     });
     let Ok(user) = user else { return };
-    user.orders.look_now(STOP_NS);
+    let has_looked = user.orders.look_now(STOP_NS);
     let order = user.evidence.lock().last_order();
     let end = Ticks::now().plus(STOP_NS);
-    loop {
-        let heard = user.delivery.progress.heard();
-        let left = end.since(Ticks::now());
-        if left == 0 || !user.evidence.lock().has_ended_up_to(order) {
-            return;
-        }
-        user.delivery.progress.sleep(heard, Some(left));
+    let is_stored = wait_until(&user, end, &mut || !user.evidence.lock().has_ended_up_to(order));
+    if !has_looked || !is_stored || is_in_callback() || program::holds(at_exit as *const () as usize) {
+        return;
     }
+    let handles = *user;
+    if core::mem::replace(&mut LIFE.lock().is_leaving, true) {
+        // An uninstall is under way.
+        return;
+    }
+    drop(user);
+    log::silence(true);
+    if wait_until(&handles, end, &mut is_quiet) {
+        take_down();
+    } else {
+        log::silence(false);
+        LIFE.lock().is_leaving = false;
+    }
+}
+
+/// Waits for something that `progress` tells, and looks often, because it does not tell everything. `false`: it has not come.
+fn wait_until(handles: &Handles, end: Ticks, is_so: &mut dyn FnMut() -> bool) -> bool {
+    while !is_so() {
+        if Ticks::now() >= end {
+            return false;
+        }
+        handles.delivery.progress.ring();
+        let heard = handles.delivery.progress.heard();
+        handles.delivery.progress.sleep(heard, Some(1_000_000));
+    }
+    true
+}
+
+/// Is nobody inside a callback, a call that uses the installation, or the signal handler?
+fn is_quiet() -> bool {
+    let callbacks = listeners::is_running() || FILTER.is_running() || UPLOADER.is_running() || log::is_running();
+    USERS.load(Acquire) == 0 && !callbacks && desk::DESK.inside.load(SeqCst) == 0
+}
+
+/// Gives everything back. Nobody uses the installation, and nobody can begin to.
+fn take_down() {
+    registry::close();
+    let engine = LIFE.lock().engine.take();
+    if let Some(engine) = engine {
+        engine.take_down();
+    }
+    reset_callbacks();
+    log::silence(false);
+    // Until here no other install could begin.
+    let mut life = LIFE.lock();
+    fork::release();
+    life.is_leaving = false;
 }
 
 /// Ends watching and gives everything back. After a `Timeout` the installation is still there, stopped.
@@ -335,17 +379,7 @@ pub fn uninstall() -> Result<(), Refusal> {
         *user
     };
     let end = Ticks::now().plus(UNINSTALL_NS);
-    let until = |is_so: &mut dyn FnMut() -> bool| {
-        while !is_so() {
-            if Ticks::now() >= end {
-                return false;
-            }
-            handles.delivery.progress.ring();
-            let heard = handles.delivery.progress.heard();
-            handles.delivery.progress.sleep(heard, Some(1_000_000));
-        }
-        true
-    };
+    let until = |is_so: &mut dyn FnMut() -> bool| wait_until(&handles, end, is_so);
     handles.orders.look_now(UNINSTALL_NS);
     handles.end_recovery();
     // What has ended is delivered, unless a listener takes too long.
@@ -354,27 +388,13 @@ pub fn uninstall() -> Result<(), Refusal> {
     until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
     handles.hold_callbacks(true);
     log::silence(true);
-    let is_quiet = until(&mut || {
-        let callbacks = listeners::is_running() || FILTER.is_running() || UPLOADER.is_running() || log::is_running();
-        USERS.load(Acquire) == 0 && !callbacks && desk::DESK.inside.load(SeqCst) == 0
-    });
-    if !is_quiet {
+    if !until(&mut is_quiet) {
         log::silence(false);
         handles.hold_callbacks(false);
         LIFE.lock().is_leaving = false;
         return Err(Refusal::Timeout);
     }
-    registry::close();
-    let engine = LIFE.lock().engine.take();
-    if let Some(engine) = engine {
-        engine.take_down();
-    }
-    reset_callbacks();
-    log::silence(false);
-    // Until here no other install could begin.
-    let mut life = LIFE.lock();
-    fork::release();
-    life.is_leaving = false;
+    take_down();
     Ok(())
 }
 

@@ -28,6 +28,7 @@ pub mod maps;
 pub mod memory;
 pub mod process;
 pub mod procfs;
+pub mod program;
 pub mod signal;
 pub mod stream;
 pub mod thread;

@@ -91,6 +91,34 @@ static void rounds(void) {
   CHECK(after.lines <= before.lines && descriptors() == descriptors_before && threads() == threads_before, "left over");
 }
 
+/* Who unloads it without a word: threads, signal and descriptors go with it all the same, and blocks that are open end. */
+static void without_uninstall(void) {
+  unsigned descriptors_before = 0, threads_before = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    void *library = bring_in(BC_SAMPLING_AUTO);
+    bc_loop *loop = NULL;
+    CHECK(canary->watch("main", &loop) == BC_OK, "watch");
+    canary->begin(loop, "late", 1);
+    be_late(10);
+    canary = NULL;
+    CHECK(dlclose(library) == 0, "dlclose");
+    mappings_read(&after);
+    CHECK(strstr(after.text, "libinside.so") == NULL, "the library is still there");
+    if (round == 4) {
+      mappings_read(&before);
+      descriptors_before = descriptors();
+      threads_before = threads();
+    }
+  }
+  for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
+    struct sigaction action;
+    CHECK(sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "signal %d has a handler", number);
+  }
+  CHECK(after.lines <= before.lines && descriptors() == descriptors_before && threads() == threads_before,
+        "%u mappings, %u before; %u descriptors, %u before; %u threads, %u before", after.lines, before.lines,
+        descriptors(), descriptors_before, threads(), threads_before);
+}
+
 static atomic_bool stop;
 static atomic_int round_now, joined_in;
 static atomic_ullong work;
@@ -223,6 +251,6 @@ static void masked_now_and_then(void) {
          was_pending);
 }
 
-CASES({"rounds", rounds}, {"while_threads_go_on", while_threads_go_on},
+CASES({"rounds", rounds}, {"without_uninstall", without_uninstall}, {"while_threads_go_on", while_threads_go_on},
       {"while_threads_are_signalled", while_threads_are_signalled}, {"pending_signal", pending_signal},
       {"masked_now_and_then", masked_now_and_then})
