@@ -12,11 +12,12 @@ use blockcanary::sys::clock;
 use blockcanary::sys::lock::Lock;
 use blockcanary::sys::memory::OwnMemory;
 use blockcanary::sys::procfs::{KernelState, ProcFile};
-use blockcanary::unwind::cache::Cached;
+use blockcanary::unwind::cache::{Blocks, Cached};
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::Copied;
 use blockcanary::unwind::modules::{Module, ModuleTable};
 use blockcanary::unwind::registers::Registers;
+use blockcanary::unwind::rules::Rules;
 use blockcanary::unwind::walk::{Stack, Walker, walk};
 use std::ffi::CString;
 use std::hint::black_box;
@@ -132,7 +133,8 @@ fn main() {
         answer.set_len(1);
         &mut answer.leak()[0]
     };
-    let tools = Box::leak(Box::new(Tools::new()));
+    let tools = Tools::new(Box::leak(Box::new(Rules::new())), Box::leak(Box::new(Blocks::new())));
+    let tools = Box::leak(Box::new(tools));
     let mut sampler = Sampler::new(answer, modules(), named(), leak(0, 128), tools, Method::NoSignal);
     let (table, frames, more_frames) = (modules(), leak(0, 128), leak(0, 128));
     let mut walker = Walker::new();

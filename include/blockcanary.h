@@ -899,7 +899,8 @@ bc_status bc_health_get(struct bc_health *health);
 
 /**
  * Reserves all memory, makes the library's threads and opens what must be open. Watching begins with `bc_start`.
- * `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing.
+ * `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing. It
+ * takes at most 64 KiB of the caller's stack.
  *
  * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (a value out of range), BC_ERROR_UNSUPPORTED (a feature that is not there),
  * BC_ERROR_INVALID_STATE (installed already: nothing changed), BC_ERROR_IO (the report directory cannot be used: nothing

@@ -20,7 +20,9 @@ use crate::sample::strings::At;
 use crate::sample::survey::{self, Listed, Member, ROUND, Survey};
 use crate::sys::errno::Errno;
 use crate::sys::mapping::{Mapping, Plan};
+use crate::unwind::cache::Blocks;
 use crate::unwind::modules::{Module, ModuleTable};
+use crate::unwind::rules::Rules;
 use crate::watch::token::SLOTS;
 use crate::watch::track::Track;
 
@@ -143,6 +145,8 @@ impl Sizes {
         plan.add::<u64>(self.depth);
         plan.add::<Answer>(1);
         plan.add::<Tools>(1);
+        plan.add::<Rules>(1);
+        plan.add::<Blocks>(1);
         plan.add::<Track>(SLOTS);
         plan.add::<Clock>(2 * census::MOST);
         plan.add::<Module>(MODULES);
@@ -229,7 +233,8 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     let samples = mapping.fill(sizes.samples, || Sample::EMPTY)?;
     let pcs = mapping.carve(sizes.samples.checked_mul(sizes.depth)?)?;
     let frames = mapping.carve(sizes.depth)?;
-    let tools = mapping.place(Tools::new())?;
+    let tools = Tools::new(mapping.carve(1)?.first_mut()?, mapping.carve(1)?.first_mut()?);
+    let tools = mapping.place(tools)?;
     let answer = mapping.carve::<Answer>(1)?.first_mut()?;
     let tracks = mapping.fill(SLOTS, || Track::NONE)?.first_chunk_mut()?;
     let clocks = mapping.fill(2 * census::MOST, Clock::default)?;
@@ -251,7 +256,7 @@ fn carve(mapping: &mut Mapping, sizes: &Sizes) -> Option<impl FnOnce(Mapping) ->
     for place in &mut parcels {
         *place = Some(parcel(mapping)?);
     }
-    let store = mapping.place(Space::new())?;
+    let store = mapping.carve(1)?.first_mut()?;
     let recorder = (mapping.carve(1)?.first_mut()?, mapping.carve(1)?.first_mut()?);
     let words = mapping.carve(sizes.words)?;
     Some(move |mapping| Parts {

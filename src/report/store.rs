@@ -13,6 +13,7 @@ use super::{amend, block::Repeats};
 use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
 use crate::sys::files::Kind;
+use crate::sys::mapping::Zeroed;
 use crate::sys::{clock, files, process};
 use core::ffi::CStr;
 
@@ -25,6 +26,10 @@ pub struct Space {
     oldest: [Name; SLOTS],
     tenure: Tenure,
 }
+
+// SAFETY: numbers.
+#[allow(unsafe_code)]
+unsafe impl Zeroed for Space {}
 
 impl Space {
     /// Nothing in it yet.

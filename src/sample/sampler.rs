@@ -16,11 +16,12 @@ use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
 use crate::unwind::arch;
-use crate::unwind::cache::Cached;
+use crate::unwind::cache::{Blocks, Cached};
 use crate::unwind::elf::Span;
 use crate::unwind::memory::Memory;
 use crate::unwind::modules::ModuleTable;
 use crate::unwind::registers::Registers;
+use crate::unwind::rules::Rules;
 use crate::unwind::walk::{MOST_SIGNALS, Stack, Walker};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
@@ -141,20 +142,14 @@ pub struct Sampler {
 
 /// What unwinding needs and a stack is too small for.
 pub struct Tools {
-    walker: Walker,
-    memory: Cached<OwnMemory>,
+    walker: Walker<&'static mut Rules>,
+    memory: Cached<OwnMemory, &'static mut Blocks>,
 }
 
 impl Tools {
-    /// Of this process.
-    pub fn new() -> Tools {
-        Tools { walker: Walker::new(), memory: Cached::new(OwnMemory::new()) }
-    }
-}
-
-impl Default for Tools {
-    fn default() -> Tools {
-        Tools::new()
+    /// Of this process. What they remember lies in memory of the caller's.
+    pub fn new(rules: &'static mut Rules, blocks: &'static mut Blocks) -> Tools {
+        Tools { walker: Walker::within(rules), memory: Cached::within(OwnMemory::new(), blocks) }
     }
 }
 

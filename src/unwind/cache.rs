@@ -1,8 +1,10 @@
 //! A small cache before a memory whose reads are system calls.
 
+use core::borrow::BorrowMut;
 use core::cell::RefCell;
 
 use super::memory::Memory;
+use crate::sys::mapping::Zeroed;
 
 /// Bytes of a block. It divides the page, so a block is readable as a whole or not at all; a binary search touches many
 /// places once, so small blocks are copied for less.
@@ -11,53 +13,72 @@ const BLOCK: usize = 1024;
 const BLOCKS: usize = 32;
 
 /// Keeps what was read last. Made anew for each stack, or told to forget, because it never looks again at what it holds.
-pub struct Cached<M> {
+pub struct Cached<M, B = Blocks> {
     memory: M,
-    blocks: RefCell<Blocks>,
+    blocks: RefCell<B>,
 }
 
-struct Blocks {
-    /// Where each block was read from; 1, which no block begins at, where it holds nothing.
+/// What it holds. All zeros are nothing.
+#[repr(C)]
+pub struct Blocks {
+    /// Where each block was read from, and one; 0 where it holds nothing.
     starts: [u64; BLOCKS],
     bytes: [[u8; BLOCK]; BLOCKS],
     next: usize,
 }
 
+// SAFETY: numbers.
+#[allow(unsafe_code)]
+unsafe impl Zeroed for Blocks {}
+
 impl<M: Memory> Cached<M> {
     /// An empty cache.
     pub fn new(memory: M) -> Cached<M> {
-        let blocks = Blocks { starts: [1; BLOCKS], bytes: [[0; BLOCK]; BLOCKS], next: 0 };
+        Cached::within(memory, Blocks::new())
+    }
+}
+
+impl<M: Memory, B: BorrowMut<Blocks>> Cached<M, B> {
+    /// The same in memory of the caller's.
+    pub fn within(memory: M, blocks: B) -> Cached<M, B> {
         Cached { memory, blocks: RefCell::new(blocks) }
     }
 
     /// Forgets what it holds, for the next stack: cheaper than a new one.
     pub fn forget(&mut self) {
-        self.blocks.get_mut().starts = [1; BLOCKS];
+        self.blocks.get_mut().borrow_mut().starts = [0; BLOCKS];
     }
 }
 
 impl Blocks {
+    /// Nothing yet.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Blocks {
+        Blocks { starts: [0; BLOCKS], bytes: [[0; BLOCK]; BLOCKS], next: 0 }
+    }
+
     /// The block that begins at `start`, read now if it isn't held.
     fn at(&mut self, start: u64, memory: &impl Memory) -> Option<&[u8; BLOCK]> {
-        if let Some(held) = self.starts.iter().position(|held| *held == start) {
+        if let Some(held) = self.starts.iter().position(|held| *held == start | 1) {
             return self.bytes.get(held);
         }
         let place = self.next;
         self.next = (place + 1) % BLOCKS;
         let (tag, bytes) = (self.starts.get_mut(place)?, self.bytes.get_mut(place)?);
         // An unreadable block leaves its place empty: the read has overwritten it in part.
-        *tag = 1;
+        *tag = 0;
         if !memory.read(start, bytes) {
             return None;
         }
-        *tag = start;
+        *tag = start | 1;
         Some(bytes)
     }
 }
 
-impl<M: Memory> Memory for Cached<M> {
+impl<M: Memory, B: BorrowMut<Blocks>> Memory for Cached<M, B> {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
         let Ok(mut blocks) = self.blocks.try_borrow_mut() else { return self.memory.read(address, out) };
+        let blocks: &mut Blocks = (*blocks).borrow_mut();
         // Large pieces would only push out the small ones.
         if out.len() > BLOCK {
             return self.memory.read(address, out);

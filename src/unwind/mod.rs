@@ -31,7 +31,7 @@ pub mod prologue;
 mod prologue_arm64;
 mod proof;
 pub mod registers;
-mod rules;
+pub mod rules;
 pub mod search;
 #[cfg(any(test, target_arch = "aarch64"))]
 mod sigreturn_arm64;

@@ -8,6 +8,7 @@ use gimli::RegisterRule;
 use super::arch;
 use super::memory::Memory;
 use super::registers::{COUNT, Registers};
+use crate::sys::mapping::Zeroed;
 
 const WORD: i64 = size_of::<usize>() as i64;
 const SAVED: usize = arch::PRESERVED.count_ones() as usize;
@@ -135,34 +136,42 @@ fn slot(how: &RegisterRule<usize>) -> Option<i8> {
     }
 }
 
-/// Rules by the address that is looked up for a frame.
-pub(super) struct Rules {
+/// Rules by the address that is looked up for a frame. All zeros are none.
+#[repr(C)]
+pub struct Rules {
     sets: [[(u64, Rule); WAYS]; SETS],
     /// How often the table of modules had been made that they belong to.
     made: u64,
 }
 
+// SAFETY: numbers, bools, and an option of numbers, one of whose two tags is zero.
+#[allow(unsafe_code)]
+unsafe impl Zeroed for Rules {}
+
 impl Rules {
     /// None yet.
+    #[allow(clippy::new_without_default)]
     pub const fn new() -> Rules {
         // Nothing is executed at address 0.
         Rules { sets: [[(0, Rule::ROOT); WAYS]; SETS], made: 0 }
     }
 
     /// Forgets everything, unless these are the same modules as before.
-    pub fn belong_to(&mut self, made: u64) {
+    pub(super) fn belong_to(&mut self, made: u64) {
         if self.made != made {
-            *self = Rules { made, ..Rules::new() };
+            // In place: it is too large for many a stack.
+            self.sets.iter_mut().flatten().for_each(|way| *way = (0, Rule::ROOT));
+            self.made = made;
         }
     }
 
     /// The rule at this address.
-    pub fn get(&self, lookup: u64) -> Option<&Rule> {
+    pub(super) fn get(&self, lookup: u64) -> Option<&Rule> {
         self.sets.get(set(lookup))?.iter().find(|(at, _)| *at == lookup && *at != 0).map(|(_, rule)| rule)
     }
 
     /// Keeps a rule, in the place of the one that was kept first.
-    pub fn put(&mut self, lookup: u64, rule: Rule) {
+    pub(super) fn put(&mut self, lookup: u64, rule: Rule) {
         let Some(ways) = self.sets.get_mut(set(lookup)) else { return };
         if let Some(held) = ways.iter_mut().find(|(at, _)| *at == lookup) {
             held.1 = Rule { is_call: rule.is_call || held.1.is_call, ..rule };

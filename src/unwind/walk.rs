@@ -1,6 +1,7 @@
 //! A whole stack, from the innermost frame to the root of the thread.
 
 use arrayvec::ArrayVec;
+use core::borrow::BorrowMut;
 
 use super::arch;
 #[cfg(target_arch = "aarch64")]
@@ -95,15 +96,22 @@ impl<'o> Stack<'o> {
 }
 
 /// Walks stacks, and remembers what it found out about their frames, some 40 KiB of it.
-pub struct Walker {
+pub struct Walker<R = Rules> {
     stepper: Stepper,
-    rules: Rules,
+    rules: R,
 }
 
 impl Walker {
     /// One that remembers nothing yet.
     pub fn new() -> Walker {
-        Walker { stepper: Stepper::new(), rules: Rules::new() }
+        Walker::within(Rules::new())
+    }
+}
+
+impl<R: BorrowMut<Rules>> Walker<R> {
+    /// The same, which remembers in memory of the caller's.
+    pub fn within(rules: R) -> Walker<R> {
+        Walker { stepper: Stepper::new(), rules }
     }
 
     /// Like [`walk`], but by what earlier walks found out. The table of modules must be the same one each time.
@@ -115,8 +123,9 @@ impl Walker {
         bounds: Span,
         out: &mut Stack,
     ) {
-        self.rules.belong_to(modules.made());
-        let rules = Some(&mut self.rules);
+        let rules = self.rules.borrow_mut();
+        rules.belong_to(modules.made());
+        let rules = Some(rules);
         Steps { stepper: &mut self.stepper, rules, memory, modules, bounds }.walk(registers, out);
     }
 }
