@@ -53,7 +53,8 @@ impl<'m> Place<'m> {
         let kept = self
             .open
             .take()
-            .filter(|(_, kept)| there.is_ok_and(|there| (there.device, there.inode) == (kept.device, kept.inode)));
+            .filter(|(_, kept)| there.is_ok_and(|there| (there.device, there.inode) == (kept.device, kept.inode)))
+            .filter(|(directory, _)| directory.is_intact());
         let changed = kept.is_none();
         let open = match kept {
             Some(open) => open,

@@ -94,6 +94,9 @@ impl<'m> Recorder<'m> {
     /// Writes the other half of a place than the last time.
     fn write(&mut self, place: usize, length: usize) -> Result<(), Errno> {
         let Some(file) = &self.file else { return Ok(()) };
+        if !file.is_intact() {
+            return Err(Errno(libc::EBADF));
+        }
         let state = self.space.places.get_mut(place).ok_or(Errno(libc::EINVAL))?;
         let sequence = state.sequence + 1;
         let held = self.space.held.get(..length).unwrap_or_default();

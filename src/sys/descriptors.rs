@@ -1,5 +1,6 @@
 //! The descriptors that the library has open, so that a child of fork which installs for itself can close what it has
-//! inherited of them.
+//! inherited of them, and nothing is done to a file of the program's that has got the number of one: some programs close
+//! whatever is open.
 #![allow(unsafe_code)]
 
 use super::lock::Lock;
@@ -35,11 +36,17 @@ pub fn opened(fd: i32) {
     }
 }
 
-/// It is about to be closed.
-pub fn closes(fd: i32) {
-    if let Some(place) = TABLE.lock().iter_mut().find(|place| place.is_some_and(|open| open.fd == fd)) {
-        *place = None;
-    }
+/// It is about to be closed. `false`: somebody else has done so, and the number may be another file's by now.
+#[must_use]
+pub fn closes(fd: i32) -> bool {
+    let known = TABLE.lock().iter_mut().find(|place| place.is_some_and(|open| open.fd == fd)).and_then(Option::take);
+    known.is_none_or(|open| identity(fd) == Some(open.identity))
+}
+
+/// Is it still what was opened?
+pub fn is_intact(fd: i32) -> bool {
+    let known = TABLE.lock().iter().flatten().find(|open| open.fd == fd).copied();
+    known.is_none_or(|open| identity(fd) == Some(open.identity))
 }
 
 /// In a child of fork: closes what the parent had open, unless the number is another file's now.

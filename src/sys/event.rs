@@ -28,7 +28,9 @@ pub fn take(fd: i32) {
 
 /// Closes it.
 pub fn close(fd: i32) {
-    descriptors::closes(fd);
+    if !descriptors::closes(fd) {
+        return;
+    }
     // SAFETY: the caller has it from `open` and does not use it after this.
     unsafe { libc::close(fd) };
 }

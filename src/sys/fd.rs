@@ -18,6 +18,11 @@ impl Fd {
         Ok(Fd(result))
     }
 
+    /// Is it open still? Only a program that closes what it has not opened makes it otherwise.
+    pub fn is_intact(&self) -> bool {
+        descriptors::is_intact(self.0)
+    }
+
     /// The number, for a call that borrows it.
     pub fn number(&self) -> i32 {
         self.0
@@ -26,7 +31,9 @@ impl Fd {
 
 impl Drop for Fd {
     fn drop(&mut self) {
-        descriptors::closes(self.0);
+        if !descriptors::closes(self.0) {
+            return;
+        }
         // SAFETY: the number came from the kernel, is owned by this value alone and not used after it. Linux frees it
         // even when it answers EINTR, so there is no second try.
         unsafe { libc::close(self.0) };
