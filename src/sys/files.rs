@@ -236,11 +236,11 @@ pub fn working_directory(out: &mut [u8]) -> Result<usize, Errno> {
 /// Reads the next names of a directory into `out`, as many as fit; 0 at the end. `directory::Entries` takes them apart.
 pub fn read_directory(directory: &Fd, out: &mut [u8]) -> Result<usize, Errno> {
     loop {
-        // SAFETY: pointer and length are those of one slice, which the kernel fills at most. Not readdir, because the C
-        // library allocates for it.
-        let result =
-            unsafe { libc::syscall(libc::SYS_getdents64, directory.number(), out.as_mut_ptr(), out.len()) } as i64;
-        match check(result) {
+        let (room, length) = (out.as_mut_ptr(), out.len());
+        // Not readdir, because the C library allocates for it.
+        // SAFETY: pointer and length are those of one slice, which the kernel fills at most.
+        let result = unsafe { libc::syscall(libc::SYS_getdents64, directory.number(), room, length) };
+        match check(result as i64) {
             Err(Errno(libc::EINTR)) => {}
             other => return other.map(|count| (count.max(0) as usize).min(out.len())),
         }
