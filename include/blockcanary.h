@@ -563,11 +563,12 @@ typedef struct bc_config {
    */
   uint32_t merge_window_s;
   /**
-   * Bytes that all reports together may take, at least 65,536; default 32 MiB.
+   * Bytes that all reports together may take, at least 65,536; default 32 MiB. The flight recorder is not counted.
    */
   uint64_t max_report_bytes;
   /**
-   * Where reports are stored; made if missing. NULL: no files.
+   * Where reports are stored; made if missing. While a block goes on, the flight recorder is there, too, a file
+   * `recorder-….bcr` (128 KiB for each loop, what was never written takes no room). NULL: no files.
    */
   const char *report_dir;
   /**
@@ -800,14 +801,17 @@ extern "C" {
  * it) and will not run again. `bc_uninstall` resets it.
  *
  * For each block the listener gets at most one BC_BLOCK_ONGOING, at most one BC_BLOCK_HANG and exactly one
- * BC_BLOCK_ENDED, in this order. It runs on a thread that does nothing else, one at a time.
+ * BC_BLOCK_ENDED, in this order; or, after a kill, one BC_BLOCK_KILLED in the next process that starts with the same
+ * `report_dir`. Those are told as soon as `bc_start` has been called, so set the listener before that. It runs on a thread
+ * that does nothing else, one at a time, in which all signals are blocked, also for programs that it starts.
  *
  * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
  *
  * Units: none. Ownership: `user_data` is handed back only. Threads: any.
  * Async-signal-safe: no.
  */
-bc_status bc_set_listener(bc_block_listener listener, void *user_data);
+bc_status bc_set_listener(bc_block_listener listener,
+                          void *user_data);
 
 /**
  * Adds a listener beside the one that is set; it is told what that one is, after those that were added before it, on the
@@ -912,7 +916,8 @@ bc_status bc_health_get(struct bc_health *health);
 bc_status bc_install(const struct bc_config *config);
 
 /**
- * Begins watching. Does nothing if it has begun. Dispatches that are open count from now.
+ * Begins watching. Does nothing if it has begun. Dispatches that are open count from now. Blocks in `report_dir` in which
+ * an earlier process was killed are told to the listeners that are set now, and are not told again.
  *
  * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
  *
@@ -985,7 +990,7 @@ bc_status bc_resume(void);
 bc_status bc_flush(uint32_t timeout_ms);
 
 /**
- * Hands the library's messages to `handler`; NULL: to nobody. When this returns, the one before is not running on
+ * Hands the library's messages to `handler`; NULL, as at first: to nobody, they are not written anywhere else. When this returns, the one before is not running on
  * another thread and will not run again. Outlasts `bc_uninstall`.
  *
  * Returns BC_OK.
@@ -994,7 +999,8 @@ bc_status bc_flush(uint32_t timeout_ms);
  * thread that calls the library and on the library's own.
  * Async-signal-safe: no.
  */
-bc_status bc_set_log_handler(bc_log_handler handler, void *user_data);
+bc_status bc_set_log_handler(bc_log_handler handler,
+                             void *user_data);
 
 /**
  * `ALooper_addFd`, and each call of `callback` is a dispatch of the thread that polls. Parameters and results are
@@ -1174,7 +1180,7 @@ bc_status bc_reports_each(bc_report_visitor visitor,
  * files stay.
  *
  * Returns BC_OK (also if there is nothing to remove), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
- * BC_ERROR_IO (some could not be removed; the log says why), BC_ERROR_INTERNAL.
+ * BC_ERROR_IO (some could not be removed; the log handler is told why), BC_ERROR_INTERNAL.
  *
  * Units: none. Ownership: none. Threads: any. Async-signal-safe: no.
  */
@@ -1183,12 +1189,12 @@ bc_status bc_reports_delete_all(void);
 /**
  * Puts all reports below `report_dir` into a zip archive at `path`, in place of what is there. Written under another name
  * beside it and renamed when it is whole; its mode is 0600, and a link at `path` is replaced, not followed. Without
- * reports it has no entries. Nothing is compressed. A report that cannot be read is left out; the log names it. It takes
+ * reports it has no entries. Nothing is compressed. A report that cannot be read is left out; the log handler is told which. It takes
  * 24 KiB of the caller's stack.
  *
  * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
- * BC_ERROR_LIMIT_REACHED (more than 65,534 files or 4 GiB: no archive), BC_ERROR_IO (no archive; the log says why),
- * BC_ERROR_INTERNAL.
+ * BC_ERROR_LIMIT_REACHED (more than 65,534 files or 4 GiB: no archive), BC_ERROR_IO (no archive; the log handler is
+ * told why), BC_ERROR_INTERNAL.
  *
  * Units: none. Ownership: `path` is the caller's. Threads: any. Async-signal-safe: no.
  */

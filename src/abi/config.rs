@@ -63,9 +63,10 @@ pub struct bc_config {
     /// A block of the same loop with the same leading stack as a report that was stored within this time has no report of
     /// its own: that one tells how often it came again. Seconds; default 60; `BC_MERGE_OFF`: never.
     pub merge_window_s: u32,
-    /// Bytes that all reports together may take, at least 65,536; default 32 MiB.
+    /// Bytes that all reports together may take, at least 65,536; default 32 MiB. The flight recorder is not counted.
     pub max_report_bytes: u64,
-    /// Where reports are stored; made if missing. NULL: no files.
+    /// Where reports are stored; made if missing. While a block goes on, the flight recorder is there, too, a file
+    /// `recorder-….bcr` (128 KiB for each loop, what was never written takes no room). NULL: no files.
     pub report_dir: *const c_char,
     /// A name for the build or channel, for the reports.
     pub qualifier: *const c_char,

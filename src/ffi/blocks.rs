@@ -15,7 +15,9 @@ use core::slice;
 /// it) and will not run again. `bc_uninstall` resets it.
 ///
 /// For each block the listener gets at most one BC_BLOCK_ONGOING, at most one BC_BLOCK_HANG and exactly one
-/// BC_BLOCK_ENDED, in this order. It runs on a thread that does nothing else, one at a time.
+/// BC_BLOCK_ENDED, in this order; or, after a kill, one BC_BLOCK_KILLED in the next process that starts with the same
+/// `report_dir`. Those are told as soon as `bc_start` has been called, so set the listener before that. It runs on a thread
+/// that does nothing else, one at a time, in which all signals are blocked, also for programs that it starts.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
 ///

@@ -6,7 +6,7 @@ use crate::engine::life;
 use crate::sys::log;
 use core::ffi::c_void;
 
-/// Hands the library's messages to `handler`; NULL: to nobody. When this returns, the one before is not running on
+/// Hands the library's messages to `handler`; NULL, as at first: to nobody, they are not written anywhere else. When this returns, the one before is not running on
 /// another thread and will not run again. Outlasts `bc_uninstall`.
 ///
 /// Returns BC_OK.

@@ -33,7 +33,7 @@ pub unsafe extern "C" fn bc_reports_each(visitor: bc_report_visitor, user_data: 
 /// files stay.
 ///
 /// Returns BC_OK (also if there is nothing to remove), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
-/// BC_ERROR_IO (some could not be removed; the log says why), BC_ERROR_INTERNAL.
+/// BC_ERROR_IO (some could not be removed; the log handler is told why), BC_ERROR_INTERNAL.
 ///
 /// Units: none. Ownership: none. Threads: any. Async-signal-safe: no.
 #[unsafe(no_mangle)]
@@ -43,12 +43,12 @@ pub extern "C" fn bc_reports_delete_all() -> bc_status {
 
 /// Puts all reports below `report_dir` into a zip archive at `path`, in place of what is there. Written under another name
 /// beside it and renamed when it is whole; its mode is 0600, and a link at `path` is replaced, not followed. Without
-/// reports it has no entries. Nothing is compressed. A report that cannot be read is left out; the log names it. It takes
+/// reports it has no entries. Nothing is compressed. A report that cannot be read is left out; the log handler is told which. It takes
 /// 24 KiB of the caller's stack.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL), BC_ERROR_INVALID_STATE (not installed, or without `report_dir`),
-/// BC_ERROR_LIMIT_REACHED (more than 65,534 files or 4 GiB: no archive), BC_ERROR_IO (no archive; the log says why),
-/// BC_ERROR_INTERNAL.
+/// BC_ERROR_LIMIT_REACHED (more than 65,534 files or 4 GiB: no archive), BC_ERROR_IO (no archive; the log handler is
+/// told why), BC_ERROR_INTERNAL.
 ///
 /// Units: none. Ownership: `path` is the caller's. Threads: any. Async-signal-safe: no.
 #[unsafe(no_mangle)]
