@@ -81,12 +81,17 @@ pub struct Meter {
     cores: u32,
     machine: Option<ProcFile>,
     last: Option<(Ticks, u64, Option<MachineTime>)>,
+    /// What the latest look has told.
+    latest: Option<CpuTick>,
 }
+
+/// A shorter time shows nothing but the taking of samples itself.
+const SHORTEST_NS: u64 = 5_000_000;
 
 impl Meter {
     /// `cores` of this machine. Opens what may be read.
     pub fn new(cores: u32) -> Meter {
-        let mut meter = Meter { cores, machine: ProcFile::open(c"/proc/stat").ok(), last: None };
+        let mut meter = Meter { cores, machine: ProcFile::open(c"/proc/stat").ok(), last: None, latest: None };
         if meter.machine_time().is_none() {
             meter.machine = None;
         }
@@ -103,16 +108,26 @@ impl Meter {
         MachineTime::parse(self.machine.as_ref()?.read(&mut text).ok()?)
     }
 
-    /// Load since the last look; `None` at the first.
+    /// A stretch becomes late: load is measured from now on.
+    pub fn begin(&mut self, now: Ticks) {
+        self.tick(now);
+        self.latest = None;
+    }
+
+    /// Load since the last look, or what that has told if it was just now; `None` at the first.
     pub fn tick(&mut self, now: Ticks) -> Option<CpuTick> {
+        if self.last.as_ref().is_some_and(|(then, ..)| now.since(*then) < SHORTEST_NS) {
+            return self.latest.map(|latest| CpuTick { time_ns: now.0, ..latest });
+        }
         let process_ns = clock::process_cpu();
         let machine = self.machine_time();
         let (then, process_then, machine_then) = self.last.replace((now, process_ns, machine))?;
-        Some(CpuTick {
+        self.latest = Some(CpuTick {
             time_ns: now.0,
             process: process_load(process_ns.saturating_sub(process_then), now.since(then), self.cores),
             system: machine_then.zip(machine).and_then(|(then, now)| machine_load(&then, &now)),
-        })
+        });
+        self.latest
     }
 }
 
@@ -199,6 +214,20 @@ mod tests {
         let tick = meter.tick(Ticks::now()).unwrap();
         assert!(tick.process > 0 && tick.process <= 10_000 * thread_count());
         assert_eq!(tick.system.is_some(), meter.knows_machine());
+    }
+
+    #[test]
+    fn a_moment_after_the_begin_tells_nothing() {
+        let mut meter = Meter::new(thread_count());
+        let begin = Ticks::now();
+        meter.begin(begin);
+        // All that the process has done since is to get here.
+        assert_eq!(meter.tick(begin.plus(SHORTEST_NS - 1)), None);
+        let first = meter.tick(begin.plus(SHORTEST_NS)).unwrap();
+        let again = meter.tick(begin.plus(SHORTEST_NS + 1)).unwrap();
+        assert_eq!(again, CpuTick { time_ns: begin.plus(SHORTEST_NS + 1).0, ..first });
+        meter.begin(begin.plus(10 * SHORTEST_NS));
+        assert_eq!(meter.tick(begin.plus(10 * SHORTEST_NS + 1)), None, "what was before the stretch");
     }
 
     fn thread_count() -> u32 {
