@@ -256,10 +256,10 @@ impl Looks {
         first: Reading,
     ) -> Option<usize> {
         self.sampler.new_stretch();
+        self.track(number).look_at_stack(slot);
         self.census.begin(first.at);
         if let Some(meter) = &mut self.meter {
-            // The begin of the first tick's time.
-            meter.tick(first.at);
+            meter.begin(first.at);
         }
         let mut case = self.new_case(number, slot, from, seen.limit_ns);
         case.phase = Phase::Late;

@@ -70,8 +70,16 @@ impl Track {
         let mut text = [0; 512];
         let stat = track.files.as_ref().and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
         track.start_time = stat.map_or(0, |stat| stat.start_time);
-        track.stack = stack_around(slot.stack_hint.load(Relaxed), slot.owner.load(Relaxed) as u64);
+        track.look_at_stack(slot);
         track
+    }
+
+    /// Finds out how far the thread's stack is mapped now: the main thread's grows, and a program may have carved another
+    /// stack out of one, with a page between that nobody may touch.
+    pub fn look_at_stack(&mut self, slot: &Slot) {
+        if self.is_known {
+            self.stack = stack_around(slot.stack_hint.load(Relaxed), slot.owner.load(Relaxed) as u64);
+        }
     }
 
     /// The thread's files.

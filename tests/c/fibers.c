@@ -43,4 +43,31 @@ static void neighbour_unmapped(void) {
   CHECK_OK(bc_uninstall());
 }
 
-CASES({"neighbour_unmapped", neighbour_unmapped})
+/* Spins below a page that nobody may touch, in a stack carved out of this thread's own. */
+static void *carve(void *unused) {
+  static char *carved;
+  loop = watched("carved");
+  blocking_dispatch(loop, "before", 1, 150); /* so that the library has seen the stack as it was */
+  char room[4 * STACK];
+  carved = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
+  CHECK(mprotect(carved + STACK, 4096, PROT_NONE) == 0, "mprotect");
+  make(&second, carved, block);
+  CHECK(swapcontext(&outer, &second) == 0, "swapcontext");
+  CHECK(mprotect(carved + STACK, 4096, PROT_READ | PROT_WRITE) == 0, "mprotect");
+  return unused;
+}
+
+static void carved_out(void) {
+  bc_config config = config_of(100);
+  config.sample_interval_ms = 10;
+  config.sampling_method = BC_SAMPLING_SIGNAL;
+  install_and_start(&config);
+  join_thread(start_thread(carve, NULL));
+  flush();
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 1) == 1 && blocks_tagged(BC_BLOCK_ENDED, 2) == 1, "%u, %u blocks",
+        blocks_tagged(BC_BLOCK_ENDED, 1), blocks_tagged(BC_BLOCK_ENDED, 2));
+  CHECK(blocks_get(BC_BLOCK_ENDED, 2)->samples_with_stack > 0, "no stack from below the page");
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"neighbour_unmapped", neighbour_unmapped}, {"carved_out", carved_out})
