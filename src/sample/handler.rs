@@ -23,8 +23,9 @@ pub(super) extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, co
     let errno = Errno::last();
     DESK.inside.fetch_add(1, SeqCst);
     let is_ours = is_ours(info);
-    if is_ours && DESK.request.load(SeqCst) & STATE == ARMED && is_target() {
-        answer(context);
+    let request = DESK.request.load(SeqCst);
+    if is_ours && request & STATE == ARMED && is_target() {
+        answer(request, context);
     }
     if !is_ours {
         pass_on(number, info, context);
@@ -62,11 +63,9 @@ fn is_ours(info: *const libc::siginfo_t) -> bool {
         || from_own_thread && DESK.outstanding.fetch_update(AcqRel, Relaxed, |count| count.checked_sub(1)).is_ok()
 }
 
-fn answer(context: *const c_void) {
-    let request = DESK.request.load(Acquire);
-    if request & STATE != ARMED {
-        return;
-    }
+/// Answers this request and no other: who was found to be asked by it may since have been given up on, and somebody else be
+/// asked.
+fn answer(request: u32, context: *const c_void) {
     if DESK.request.compare_exchange(request, request & !STATE | WRITING, AcqRel, Relaxed).is_err() {
         return;
     }
@@ -156,4 +155,22 @@ unsafe fn follow_records(head: &Head, frame_pointer: u64, high: u64, records: &m
         at = next;
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::desk::IDLE;
+
+    /// No other test asks anybody.
+    #[test]
+    fn a_request_that_was_given_up_on_is_not_answered_in_the_place_of_the_next() {
+        let (first, second) = (1 << 2 | ARMED, 2 << 2 | ARMED);
+        DESK.request.store(second, SeqCst);
+        answer(first, core::ptr::null());
+        assert_eq!(DESK.request.load(SeqCst), second, "whoever was asked first has answered for another");
+        answer(second, core::ptr::null());
+        assert_eq!(DESK.request.load(SeqCst), second & !STATE | DONE);
+        DESK.request.store(IDLE, SeqCst);
+    }
 }
