@@ -3,6 +3,7 @@
 
 use crate::sys::fault;
 use crate::sys::futex;
+use crate::sys::own_threads;
 use core::sync::atomic::AtomicU32;
 
 /// No panic can be reached from a mark or the signal handler. One on a thread of the library's own switches the library
@@ -10,7 +11,7 @@ use core::sync::atomic::AtomicU32;
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     fault::disable();
-    if !fault::is_own_thread() {
+    if !own_threads::is_own_thread() {
         // SAFETY: abort takes nothing and does not return.
         unsafe { libc::abort() }
     }

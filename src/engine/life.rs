@@ -15,7 +15,7 @@ use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::vdso;
-use crate::sys::{counters, descriptors, fault, fork, log, program, signal, thread};
+use crate::sys::{counters, descriptors, fault, fork, log, own_threads, program, signal, thread};
 use crate::watch::gate::GATE;
 use crate::watch::{bell, registry};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
@@ -156,7 +156,7 @@ fn forget_parents() {
     UPLOADER.forget_runners();
     shown::forget();
     log::forget_runners();
-    fault::forget_threads();
+    own_threads::forget_threads();
     registry::reset_after_fork();
     request::reset_after_fork();
     descriptors::close_inherited();
@@ -196,7 +196,7 @@ pub fn start() -> Result<(), Refusal> {
 /// Signals that somebody may be waiting for, as the calling thread tells. One of the library's own, which callbacks run on,
 /// blocks all of them: then what was heard last still holds.
 pub fn look_for_waiters(handles: &Handles) -> u64 {
-    if !fault::is_own_thread() {
+    if !own_threads::is_own_thread() {
         handles.orders.avoid_signals(signal::waited_for());
     }
     handles.orders.signals_to_avoid()

@@ -3,7 +3,7 @@
 
 use crate::report::reporter::Reporter;
 use crate::report::writer::Writer;
-use crate::sys::fault;
+use crate::sys::own_threads;
 use crate::sys::thread::{self, Thread};
 use crate::watch::ledger::WITNESS;
 use crate::watch::monitor::Monitor;
@@ -41,38 +41,38 @@ fn start<T: Send>(
     body: extern "C" fn(*mut c_void) -> *mut c_void,
 ) -> Result<Thread, &'static mut T> {
     let place = ptr::from_mut(state);
-    let before = fault::entered();
+    let before = own_threads::entered();
     // SAFETY: if there is no thread, nobody else has the state.
     let started = thread::spawn(name, stack_bytes, state, body).map_err(|_| unsafe { &mut *place });
     if started.is_ok() {
         // On a busy machine it may be long until it runs, and a dump is to know it for ours before.
-        fault::wait_until_more(before, PATIENCE_NS);
+        own_threads::wait_until_more(before, PATIENCE_NS);
     }
     started
 }
 
 extern "C" fn run_monitor(state: *mut c_void) -> *mut c_void {
-    fault::enter();
+    own_threads::enter();
     // SAFETY: `start` was given this type, for this thread alone.
     unsafe { &mut *state.cast::<Monitor>() }.run();
-    fault::leave();
+    own_threads::leave();
     ptr::null_mut()
 }
 
 extern "C" fn run_writer(state: *mut c_void) -> *mut c_void {
-    fault::enter();
+    own_threads::enter();
     // SAFETY: as above.
     unsafe { &mut *state.cast::<Writer>() }.run();
-    fault::leave();
+    own_threads::leave();
     ptr::null_mut()
 }
 
 extern "C" fn run_reporter(state: *mut c_void) -> *mut c_void {
-    fault::enter();
+    own_threads::enter();
     WITNESS.store(thread::tid(), Relaxed);
     // SAFETY: as above.
     unsafe { &mut *state.cast::<Reporter>() }.run();
     WITNESS.store(0, Relaxed);
-    fault::leave();
+    own_threads::leave();
     ptr::null_mut()
 }

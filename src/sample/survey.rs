@@ -9,7 +9,7 @@ use super::evidence::{OtherThread, Sample};
 use super::sampler::{PATIENCE_NS, Runs};
 use super::short::Short;
 use crate::sys::clock::Ticks;
-use crate::sys::fault;
+use crate::sys::own_threads;
 use arrayvec::ArrayVec;
 
 /// Threads that are listed; what a process has beyond is counted.
@@ -126,12 +126,12 @@ impl Survey {
             self.put(Listed { tid, slot: Some(slot), is_own: false }, &skip);
         }
         // However many there are, there is room for it.
-        if self.caller != 0 && !fault::is_own(self.caller) {
+        if self.caller != 0 && !own_threads::is_own(self.caller) {
             self.put(Listed { tid: self.caller, slot: None, is_own: false }, &skip);
         }
         let mut own = ArrayVec::<i32, 8>::new();
         census::each_tid(&mut |tid| {
-            let is_own = fault::is_own(tid) && own.try_push(tid).is_ok();
+            let is_own = own_threads::is_own(tid) && own.try_push(tid).is_ok();
             if !is_own {
                 self.put(Listed { tid, slot: None, is_own: false }, &skip);
             }

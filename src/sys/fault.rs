@@ -1,64 +1,8 @@
 //! A fault of the library's own: it switches itself off and leaves the program alone.
 
-use super::{futex, thread};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static DISABLED: AtomicBool = AtomicBool::new(false);
-static OWN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
-/// Their ids, for others that look at them.
-static OWN_IDS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
-
-/// Counts the threads that have entered.
-static ENTERED: AtomicU32 = AtomicU32::new(0);
-
-/// How many threads have entered, for `wait_until_more`.
-pub fn entered() -> u32 {
-    ENTERED.load(Acquire)
-}
-
-/// Waits until another one has, at most this long: from then on it is known as the library's own.
-pub fn wait_until_more(before: u32, patience_ns: u64) {
-    if entered() == before {
-        futex::wait(&ENTERED, before, Some(patience_ns));
-    }
-}
-
-/// The calling thread is the library's own, from now until `leave`.
-pub fn enter() {
-    let free = |place: &&AtomicUsize| place.compare_exchange(0, thread::handle(), AcqRel, Relaxed).is_ok();
-    let _ = OWN.iter().find(free);
-    let own = thread::tid();
-    let _ = OWN_IDS.iter().find(|place| place.compare_exchange(0, own, AcqRel, Relaxed).is_ok());
-    ENTERED.fetch_add(1, Release);
-    futex::wake_all(&ENTERED);
-}
-
-/// It ends.
-pub fn leave() {
-    for place in &OWN {
-        let _ = place.compare_exchange(thread::handle(), 0, AcqRel, Relaxed);
-    }
-    let own = thread::tid();
-    for place in &OWN_IDS {
-        let _ = place.compare_exchange(own, 0, AcqRel, Relaxed);
-    }
-}
-
-/// In a child of fork the own threads are gone.
-pub fn forget_threads() {
-    OWN.iter().for_each(|place| place.store(0, Release));
-    OWN_IDS.iter().for_each(|place| place.store(0, Release));
-}
-
-/// Is the calling thread the library's own?
-pub fn is_own_thread() -> bool {
-    OWN.iter().any(|place| place.load(Acquire) == thread::handle())
-}
-
-/// Is this the id of a thread of the library's own?
-pub fn is_own(tid: i32) -> bool {
-    OWN_IDS.iter().any(|place| place.load(Acquire) == tid)
-}
 
 /// From now on calls do nothing and say so.
 pub fn disable() {

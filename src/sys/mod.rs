@@ -25,6 +25,7 @@ pub mod log;
 pub mod machine;
 pub mod mapping;
 pub mod maps;
+pub mod own_threads;
 pub mod memory;
 pub mod process;
 pub mod procfs;
