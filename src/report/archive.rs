@@ -8,8 +8,8 @@ use super::zip::{Archive, BUFFER, Refused, ToFile};
 use crate::log_warn;
 use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
-use crate::sys::file_limit::Shield;
 use crate::sys::files::{self, Status};
+use crate::sys::shield::Shield;
 use crate::sys::thread;
 use core::ffi::CStr;
 
@@ -30,7 +30,7 @@ impl From<Errno> for Failure {
 
 /// Puts all reports into an archive at a path, in place of what was there.
 pub fn of_all(shelf: &Shelf, path: &CStr) -> Result<(), Failure> {
-    let _shield = Shield::new();
+    let _shield = Shield::from(libc::SIGXFSZ);
     let (parent, base) = open_parent(path)?;
     let unfinished = unfinished();
     let file = files::replace(&parent, unfinished.as_c_str())?;

@@ -4,9 +4,8 @@
 
 use super::clock::Ticks;
 use super::errno::{Errno, check};
+use super::shield::Shield;
 use super::thread;
-use core::mem::MaybeUninit;
-use core::ptr;
 
 /// A pipe that can be written to at all takes so many bytes at once.
 const AT_ONCE: usize = 4096;
@@ -23,7 +22,7 @@ pub fn check_writable(fd: i32) -> Result<(), Errno> {
 }
 
 /// Writes all of the bytes. ETIMEDOUT when nothing was taken for so long, ECANCELED when `may_go_on` says no meanwhile;
-/// a pipe without a reader gives EPIPE and nothing else: no signal.
+/// a pipe without a reader gives EPIPE, a file that may not be longer EFBIG, and nothing else: no signal.
 pub fn write_all(fd: i32, mut bytes: &[u8], patience_ns: u64, may_go_on: &dyn Fn() -> bool) -> Result<(), Errno> {
     let mut end = Ticks::now().plus(patience_ns);
     while !bytes.is_empty() {
@@ -55,44 +54,20 @@ pub fn write_all(fd: i32, mut bytes: &[u8], patience_ns: u64, may_go_on: &dyn Fn
     Ok(())
 }
 
-/// One write with SIGPIPE kept off: blocked for the calling thread, and taken away if this is what has raised it.
+/// One write, of which nothing but its result comes.
 fn write_some(fd: i32, bytes: &[u8]) -> Result<usize, Errno> {
-    let mut sets = [const { MaybeUninit::<libc::sigset_t>::zeroed() }; 3];
-    let [pipe, before, pending] = &mut sets;
-    // SAFETY: live places for the sets; the mask is put back below. Pointer and length are those of one slice.
-    unsafe {
-        libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);
-        libc::sigpending(pending.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, pipe.as_ptr(), before.as_mut_ptr());
-        let result = check(libc::write(fd, bytes.as_ptr().cast(), bytes.len()) as i64);
-        if result == Err(Errno(libc::EPIPE)) && libc::sigismember(pending.as_ptr(), libc::SIGPIPE) != 1 {
-            take_pipe_signal();
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        result.map(|count| usize::try_from(count).unwrap_or(0).min(bytes.len()))
-    }
-}
-
-/// Takes a SIGPIPE that is pending, and does not wait for one.
-fn take_pipe_signal() {
-    // By the kernel's own set, because the C library's call is younger than the oldest one served.
-    let set = 1u64 << (libc::SIGPIPE - 1);
-    let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: live places; the kernel's set has eight bytes.
-    unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigtimedwait,
-            &raw const set,
-            ptr::null_mut::<libc::siginfo_t>(),
-            &raw const no_time,
-            size_of::<u64>() as libc::c_long,
-        )
-    };
+    let (pipe, file) = (Shield::from(libc::SIGPIPE), Shield::from(libc::SIGXFSZ));
+    // SAFETY: pointer and length are those of one slice.
+    let result = check(unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) } as i64);
+    file.end(result == Err(Errno(libc::EFBIG)));
+    pipe.end(result == Err(Errno(libc::EPIPE)));
+    result.map(|count| usize::try_from(count).unwrap_or(0).min(bytes.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::mem::MaybeUninit;
     use std::io::Read;
     use std::os::fd::AsRawFd;
 

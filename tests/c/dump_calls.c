@@ -1,4 +1,5 @@
 /* Calls of bc_threads_dump: in every state, on every kind of descriptor, from every callback. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -6,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -214,6 +216,30 @@ static void on_small_stack(void) {
   CHECK_OK(bc_uninstall());
 }
 
+/* Longer than a file may be: a status, and not the signal that ends a program; nor is any left. */
+static void beyond_file_limit(void) {
+  install_and_start(&(bc_config){.struct_size = sizeof(bc_config)});
+  crowd_of(IN_FUTEX, 50);
+  struct rlimit before, limit;
+  CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0, "%s", strerror(errno));
+  limit = before;
+  limit.rlim_cur = 4096;
+  int file = open("limited.txt", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  CHECK(file >= 0 && setrlimit(RLIMIT_FSIZE, &limit) == 0, "%s", strerror(errno));
+  CHECK_STATUS(bc_threads_dump(file), BC_ERROR_IO);
+  sigset_t pending, blocked;
+  CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 0, "SIGXFSZ waits");
+  CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGXFSZ) == 0 &&
+            sigismember(&blocked, SIGPIPE) == 0,
+        "a signal stays blocked");
+  CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0 && ftruncate(file, 0) == 0, "%s", strerror(errno));
+  CHECK_OK(bc_threads_dump(file));
+  close(file);
+  CHECK(unlink("limited.txt") == 0, "%s", strerror(errno));
+  crowd_end();
+  CHECK_OK(bc_uninstall());
+}
+
 static void *dump_into_full_pipe(void *argument) {
   bc_status status = bc_threads_dump(*(int *)argument);
   CHECK(status == BC_ERROR_INVALID_STATE, "%s", bc_status_str(status));
@@ -349,5 +375,5 @@ static void blocks_meanwhile(void) {
 }
 
 CASES({"when_not_watching", when_not_watching}, {"methods", methods}, {"descriptors", descriptors_of_all_kinds},
-      {"uninstalled_meanwhile", uninstalled_meanwhile}, {"on_small_stack", on_small_stack},
+      {"beyond_file_limit", beyond_file_limit}, {"uninstalled_meanwhile", uninstalled_meanwhile}, {"on_small_stack", on_small_stack},
       {"from_callbacks", from_callbacks}, {"blocks_meanwhile", blocks_meanwhile})
