@@ -34,8 +34,10 @@ pub fn dump(fd: i32) -> Result<(), Refusal> {
     let mut stream = Stream(fd);
     let mut sink = Sink::new(&mut stream, buffer);
     let Some(survey) = write(&user, survey, page, &mut sink) else { return Err(Refusal::Timeout) };
+    // The last bytes may wait for their reader: who has the survey has the page, too.
+    let finished = sink.finish();
     user.handover.give_back(survey);
-    match sink.finish() {
+    match finished {
         Ok(()) => Ok(()),
         Err(Errno(libc::ETIMEDOUT)) => Err(Refusal::Timeout),
         Err(Errno(libc::ECANCELED)) => Err(Refusal::State),

@@ -246,8 +246,7 @@ impl Engine {
         SYSTEM_CPU_AVAILABLE.store(false, Relaxed);
     }
 
-    /// In a child of fork: the threads are gone, and our copy of the memory is nobody's. The descriptors that the child has
-    /// inherited stay open, because their numbers may be the child's own by now.
+    /// In a child of fork: the threads are gone, and our copy of the memory is nobody's.
     pub fn forget(self) {
         give_back(self.mapping);
     }

@@ -19,9 +19,9 @@ struct Open {
 static TABLE: Lock<[Option<Open>; MOST]> = Lock::new([None; MOST]);
 
 fn identity(fd: i32) -> Option<(u64, u64)> {
-    let mut status = MaybeUninit::<libc::stat>::zeroed();
+    let mut status = MaybeUninit::<libc::stat64>::zeroed();
     // SAFETY: a live place; a stale descriptor gives an error.
-    let is_open = unsafe { libc::fstat(fd, status.as_mut_ptr()) } == 0;
+    let is_open = unsafe { libc::fstat64(fd, status.as_mut_ptr()) } == 0;
     // SAFETY: numbers, zeroed at least.
     let status = unsafe { status.assume_init() };
     #[allow(clippy::unnecessary_cast)] // Narrower on some targets.

@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::errno::{Errno, check};
+use super::fd::Fd;
+use super::files;
 use core::ffi::CStr;
 
 /// One mapping.
@@ -87,9 +89,7 @@ impl Source for &[u8] {
 
 /// The maps of the own process.
 #[derive(Debug)]
-pub struct OwnMaps {
-    descriptor: i32,
-}
+pub struct OwnMaps(Fd);
 
 impl OwnMaps {
     /// Opens the file.
@@ -105,41 +105,23 @@ impl OwnMaps {
 
     fn open_at(path: &CStr) -> Result<OwnMaps, Errno> {
         // SAFETY: the path is a C string.
-        let opened = check(i64::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }))?;
-        Ok(OwnMaps { descriptor: opened as i32 })
+        Fd::opened(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) }).map(OwnMaps)
     }
 
     fn has_text(&self) -> bool {
-        let mut byte = 0_u8;
-        // SAFETY: there is one byte to write to.
-        unsafe { libc::pread(self.descriptor, (&raw mut byte).cast(), 1, 0) == 1 }
+        files::read_at(&self.0, 0, &mut [0]) == 1
     }
 
     /// Begins again with the first mapping, as things are now.
     pub fn rewind(&mut self) -> Result<(), Errno> {
         // SAFETY: lseek takes numbers only.
-        check(unsafe { libc::lseek(self.descriptor, 0, libc::SEEK_SET) } as i64).map(drop)
+        check(unsafe { libc::lseek(self.0.number(), 0, libc::SEEK_SET) } as i64).map(drop)
     }
 }
 
 impl Source for OwnMaps {
     fn fill(&mut self, out: &mut [u8]) -> Result<usize, Errno> {
-        loop {
-            // SAFETY: `out` is writable for its length.
-            let read = unsafe { libc::read(self.descriptor, out.as_mut_ptr().cast(), out.len()) };
-            match check(read as i64) {
-                Ok(length) => return Ok(usize::try_from(length).unwrap_or(0)),
-                Err(Errno(libc::EINTR)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-impl Drop for OwnMaps {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is ours and not used after this.
-        unsafe { libc::close(self.descriptor) };
+        files::read(&self.0, out)
     }
 }
 

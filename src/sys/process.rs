@@ -8,10 +8,7 @@ use core::ffi::CStr;
 use core::fmt::Write;
 
 /// Our own id.
-pub fn id() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::getpid() }
-}
+pub use super::thread::pid as id;
 
 /// Whether there is a process of this id. One that we may not signal is there, too.
 pub fn is_alive(pid: i32) -> bool {

@@ -61,11 +61,6 @@ impl Ledger {
         (self.own, self.witness) = (None, None);
     }
 
-    /// A fresh page, once a look, so that what little goes unexplained does not add up.
-    pub fn turn(&mut self) {
-        self.turn_over();
-    }
-
     /// A sleep is over. Of it so much was meant. Answers whether the process was stopped in it.
     pub fn slept(&mut self, meant_ns: u64) -> bool {
         self.meant_ns = self.meant_ns.saturating_add(meant_ns);
@@ -89,8 +84,9 @@ impl Ledger {
         self.meant_ns.saturating_add(slept_ns.saturating_sub(self.last.slept_ns))
     }
 
-    /// Finds out whether the process has stopped since the last reading.
-    fn turn_over(&mut self) -> bool {
+    /// A fresh page, at least once a look, so that what little goes unexplained does not add up. Finds out whether the
+    /// process has stopped since the last one.
+    pub fn turn_over(&mut self) -> bool {
         let (before, now) = (self.last, self.read());
         let meant_ns = self.meant_by(now.slept_ns);
         (self.last, self.meant_ns) = (now, 0);

@@ -294,11 +294,13 @@ impl Looks {
             return false;
         }
         let table = self.name_callback(&what, seen.tag);
-        if self.rounds.is_some() && self.is_news(number, is_hang) {
-            // All are taken anew.
-            self.evidence.lock().forget_others(number);
+        if self.is_news(number, is_hang) {
+            if self.rounds.is_some() {
+                // All are taken anew.
+                self.evidence.lock().forget_others(number);
+            }
+            self.look_closer(number);
         }
-        self.look_closer(number, is_hang);
         let Some(from) = self.evidence.lock().case(number).map(|case| case.from) else { return true };
         let excused_ns = self.ledger.stopped_within(from, reading.at);
         let mut evidence = self.evidence.lock();
@@ -335,7 +337,7 @@ impl Looks {
     }
 
     /// Will something be told of a case that has not been?
-    pub(super) fn is_news(&self, number: usize, is_hang: bool) -> bool {
+    fn is_news(&self, number: usize, is_hang: bool) -> bool {
         let evidence = self.evidence.lock();
         evidence.case(number).is_some_and(|case| case.phase == Phase::Late || (is_hang && !case.is_hang))
     }

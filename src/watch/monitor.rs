@@ -81,6 +81,8 @@ impl Monitor {
             let outlook = self.looks.look();
             if orders.quit {
                 self.start_or_stop(false);
+                // Watching may have been off, and the last of a dump been answered just now.
+                self.give_back_borrowed();
                 self.looks.end_surveys();
                 self.close();
                 self.orders.done(&orders);
@@ -123,7 +125,7 @@ impl Monitor {
     /// Sleeps until there is something to do. Longer sleeps are short ones in a row while marks come, because a stop could
     /// have begun at any moment of the one that it ends.
     fn sleep(&mut self, heard: u32, outlook: &Outlook, until: Option<Ticks>) {
-        self.looks.ledger.turn();
+        self.looks.ledger.turn_over();
         let begin = Ticks::now();
         let wake = self.wake_time(outlook, begin);
         let limit = wake.into_iter().chain(until).min();

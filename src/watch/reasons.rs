@@ -44,10 +44,7 @@ impl Looks {
     }
 
     /// A block passes its limit, or is told as a hang: what it waits for is looked at once more, and closer.
-    pub(super) fn look_closer(&mut self, case: usize, is_hang: bool) {
-        if !self.is_news(case, is_hang) {
-            return;
-        }
+    pub(super) fn look_closer(&mut self, case: usize) {
         let Some(known) = self.evidence.lock().case(case).map(|case| (case.slot, case.tid, case.from)) else { return };
         let (number, tid, from) = known;
         let may_change = self.terms.dumpable_window;

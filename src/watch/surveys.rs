@@ -157,7 +157,8 @@ impl Looks {
         if let Some(case) = evidence.case_mut(number).filter(|case| case.id == id) {
             let left = case.threads_left_out.unwrap_or(0).saturating_sub(put).saturating_sub(gone);
             case.threads_left_out = Some(left);
-            if is_over {
+            // Told as a hang meanwhile, it waits for another survey.
+            if is_over && !case.wants_threads {
                 case.held = None;
             }
         }
@@ -249,11 +250,15 @@ impl Looks {
         }
     }
 
-    fn keep(&self, survey: &mut Survey, member: Member, mut sample: Sample) {
+    fn keep_at(&self, survey: &mut Survey, place: usize, mut sample: Sample) {
         self.sampler.finish(&mut sample);
-        let place = survey.add(member);
         let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
         survey.keep(place, sample, frames);
+    }
+
+    fn keep(&self, survey: &mut Survey, member: Member, sample: Sample) {
+        let place = survey.add(member);
+        self.keep_at(survey, place, sample);
     }
 
     /// Looks at each thread of the round that runs and has a processor.
@@ -287,11 +292,7 @@ impl Looks {
                 (there.cpu_ns, there.has_moved, there.since) = (cpu_ns, false, member.since);
             }
             match caught {
-                Caught::Sample(mut sample) => {
-                    self.sampler.finish(&mut sample);
-                    let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
-                    survey.keep(place, sample, frames);
-                }
+                Caught::Sample(sample) => self.keep_at(survey, place, sample),
                 Caught::Runs(_) => {}
                 Caught::Gone => survey.forget(place),
             }
