@@ -44,8 +44,8 @@ pub struct Head {
 
 /// Filled by the signal handler, in place: it is too large for an alternate stack.
 ///
-/// The handler writes it past the caches (`sys/copy.rs`): the monitor has read the last answer on another processor, and
-/// getting 16 KiB of lines back from there took longer than all else that the handler does.
+/// The handler writes all of it past the caches (`sys/copy.rs`): the monitor has read the last answer on another processor,
+/// and getting its lines back from there took longer than all else that the handler does.
 #[repr(C)]
 pub struct Answer {
     /// What the rest means.

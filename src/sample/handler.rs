@@ -149,7 +149,9 @@ unsafe fn follow_records(head: &Head, frame_pointer: u64, high: u64, records: &m
         lowest = at.saturating_add(2 * WORD);
         if lowest > above {
             let Some(place) = records.get_mut(count) else { break };
-            *place = Record { at, return_address };
+            let record = Record { at, return_address };
+            // SAFETY: two records, which are two words each.
+            unsafe { copy::pair_past_caches((&raw const record).cast(), (&raw mut *place).cast()) };
             count += 1;
         }
         at = next;
