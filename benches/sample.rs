@@ -1,5 +1,6 @@
-//! What one sample of a waiting thread costs beside one read of the file that tells where it waits. Rounds in turn, so
-//! that what the machine does meanwhile meets all alike.
+//! What one sample of a waiting thread costs beside one read of the file that tells where it waits: of a thread that still
+//! waits as it did at the last sample, and of one whose wait is new, whose state letter the look's counters have told as
+//! they do for the monitor. Rounds in turn, so that what the machine does meanwhile meets all alike.
 #![allow(unsafe_code)]
 
 use blockcanary::abi::bc_sample_method;
@@ -7,11 +8,12 @@ use blockcanary::sample::answer::Answer;
 use blockcanary::sample::modules::refresh;
 use blockcanary::sample::named::{Named, PLACES, Place, WAYS};
 use blockcanary::sample::sampler::{Method, PATIENCE_NS, Runs, Sampler, Subject, SubjectFiles, Taken, Tools};
+use blockcanary::sample::scheduling::Scheduling;
 use blockcanary::sample::strings::Strings;
 use blockcanary::sys::clock;
 use blockcanary::sys::lock::Lock;
 use blockcanary::sys::memory::OwnMemory;
-use blockcanary::sys::procfs::{KernelState, ProcFile};
+use blockcanary::sys::procfs::{KernelState, ProcFile, Waiting};
 use blockcanary::unwind::cache::{Blocks, Cached};
 use blockcanary::unwind::elf::Span;
 use blockcanary::unwind::memory::Copied;
@@ -19,6 +21,7 @@ use blockcanary::unwind::modules::{Module, ModuleTable};
 use blockcanary::unwind::registers::Registers;
 use blockcanary::unwind::rules::Rules;
 use blockcanary::unwind::walk::{Stack, Walker, walk};
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read};
@@ -70,6 +73,17 @@ fn file(tid: i32, name: &str) -> ProcFile {
     ProcFile::open(&path).expect(name)
 }
 
+/// Where a thread waits, as soon as it does.
+fn wait_of(system_call: &ProcFile) -> Waiting {
+    let mut text = [0; 512];
+    loop {
+        if let Some(KernelState::Waiting(at)) = KernelState::parse(system_call.read(&mut text).expect("syscall")) {
+            return at;
+        }
+        std::thread::yield_now();
+    }
+}
+
 fn leak<T: Clone>(value: T, count: usize) -> &'static mut [T] {
     vec![value; count].leak()
 }
@@ -109,23 +123,17 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let waiter = waiter();
-    let open = || SubjectFiles {
+    let (waiter, another) = (waiter(), waiter());
+    let open = |waiter: &Waiter| SubjectFiles {
         stat: file(waiter.tid, "stat"),
         status: file(waiter.tid, "status"),
         system_call: Some(file(waiter.tid, "syscall")),
-        schedule: None,
+        schedule: Some(file(waiter.tid, "schedstat")),
     };
-    let files = open();
-    let (stat, status, system_call) =
-        (file(waiter.tid, "stat"), file(waiter.tid, "status"), file(waiter.tid, "syscall"));
-    let mut text = [0; 2048];
-    let waiting = loop {
-        if let Some(KernelState::Waiting(at)) = KernelState::parse(system_call.read(&mut text).expect("syscall")) {
-            break at;
-        }
-        std::thread::yield_now();
-    };
+    let files = [open(&waiter), open(&another)];
+    let system_call = file(waiter.tid, "syscall");
+    let waiting = wait_of(&system_call);
+    wait_of(&file(another.tid, "syscall"));
     let mut answer = Vec::<Answer>::with_capacity(1);
     // SAFETY: all zeros are a valid answer, and the room is there.
     let answer = unsafe {
@@ -140,37 +148,50 @@ fn main() {
     let mut walker = Walker::new();
     let mut copy = [0; 4096];
     let stretch: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
-    let start_time = {
-        let text = stat.read(&mut text).expect("stat");
-        blockcanary::sys::procfs::ThreadStat::parse(text).expect("a stat").start_time
-    };
-    let mut runs = Runs::UNKNOWN;
+    let mut runs = [Runs::UNKNOWN; 2];
     let mut whole = 0;
-    let mut subject = Subject {
-        handle: 0,
-        tid: waiter.tid,
-        files: Some(&files),
-        start_time,
-        stretch_word: stretch,
-        stretch: 0,
-        stack: waiter.stack,
-        runs: &mut runs,
-        is_watched: true,
-        patience_ns: PATIENCE_NS,
-        in_passing: false,
+    let [first_runs, second_runs] = &mut runs;
+    let mut subjects =
+        [(&waiter, &files[0], first_runs), (&another, &files[1], second_runs)].map(|(waiter, files, runs)| {
+            let (counters, state) = Scheduling::read(waiter.tid, Some(files));
+            Subject {
+                handle: 0,
+                tid: waiter.tid,
+                files: Some(files),
+                state: Some((counters.cpu_ns, state)),
+                stretch_word: stretch,
+                stretch: 0,
+                stack: waiter.stack,
+                runs,
+                is_watched: true,
+                patience_ns: PATIENCE_NS,
+                in_passing: false,
+            }
+        });
+    let mut turn = 0;
+    let mut sample = |subject: &mut Subject| {
+        let Taken::Sample(sample) = sampler.sample(subject) else { panic!("over") };
+        assert_eq!(sample.method, bc_sample_method::BC_SAMPLE_KERNEL_STATE);
+        assert!(sample.frame_count > DEPTH);
+        whole += u32::from(!sample.truncated);
     };
+    let samples = RefCell::new((&mut sample, &mut subjects));
     let mut buffer = [0; 2048];
-    let mut other = [0; 2048];
-    let mut third = [0; 2048];
     let mut candidates: Vec<Candidate> = vec![
         ("one read of the file", Box::new(|| keep(system_call.read(&mut buffer).map(<[u8]>::len)))),
         (
-            "a sample without a signal",
+            "a sample of the same wait",
             Box::new(|| {
-                let Taken::Sample(sample) = sampler.sample(&mut subject) else { panic!("over") };
-                assert_eq!(sample.method, bc_sample_method::BC_SAMPLE_KERNEL_STATE);
-                assert!(sample.frame_count > DEPTH);
-                whole += u32::from(!sample.truncated);
+                let (sample, [subject, _]) = &mut *samples.borrow_mut();
+                sample(subject);
+            }),
+        ),
+        (
+            "a sample of another wait",
+            Box::new(|| {
+                let (sample, subjects) = &mut *samples.borrow_mut();
+                turn = 1 - turn;
+                sample(&mut subjects[turn]);
             }),
         ),
         (
@@ -192,9 +213,8 @@ fn main() {
                 assert!(stack.pcs().len() > DEPTH as usize);
             }),
         ),
-        ("  of that: a read of stat", Box::new(|| keep(stat.read(&mut other).map(<[u8]>::len)))),
-        ("  of that: a read of status", Box::new(|| keep(status.read(&mut third).map(<[u8]>::len)))),
         ("  of that: a read of the CPU clock", Box::new(|| keep(clock::thread_cpu(waiter.tid)))),
+        ("the counters of a look", Box::new(|| keep(Scheduling::read(waiter.tid, Some(&files[0]))))),
     ];
     let mut rounds = vec![Vec::new(); candidates.len()];
     for round in 0..=ROUNDS {
@@ -211,8 +231,9 @@ fn main() {
     let mut kept = true;
     for (number, (name, _)) in candidates.iter().enumerate() {
         let ratio = median(rounds[number].iter().zip(&rounds[0]).map(|(each, base)| each / base).collect());
-        let bar = if number == 1 { format!("  {BAR:.2}") } else { String::new() };
-        let missed = number == 1 && ratio > BAR;
+        let is_judged = matches!(number, 1 | 2);
+        let bar = if is_judged { format!("  {BAR:.2}") } else { String::new() };
+        let missed = is_judged && ratio > BAR;
         kept &= !missed;
         let verdict = if missed { "  MISSED" } else { "" };
         println!("{name:40} {:10.0} {ratio:7.2}{bar}{verdict}", median(rounds[number].clone()));

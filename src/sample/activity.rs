@@ -96,14 +96,19 @@ pub fn is_running(files: &SubjectFiles) -> bool {
 
 /// What it does, and its state letter, by one look, which may be at the moment of a change.
 pub fn glimpse(files: &SubjectFiles) -> (Doing, u8) {
-    let mut text = [0; 512];
     let doing = match glance(files) {
         Some(Glance::Running) => Doing::Running,
         Some(Glance::Waiting(at)) => Doing::waits(&at),
         Some(Glance::WaitingUnseen) => Doing::WaitsUnseen,
         None => Doing::Unknown,
     };
-    (doing, files.stat.read(&mut text).ok().and_then(ThreadStat::parse).map_or(0, |stat| stat.state))
+    (doing, state(files).unwrap_or(0))
+}
+
+/// Its state letter.
+pub fn state(files: &SubjectFiles) -> Option<u8> {
+    let mut text = [0; 512];
+    ThreadStat::parse(files.stat.read(&mut text).ok()?).map(|stat| stat.state)
 }
 
 /// Times that the thread has given up its processor of itself.
@@ -113,15 +118,15 @@ pub fn switches(files: &SubjectFiles) -> u64 {
 }
 
 fn glance(files: &SubjectFiles) -> Option<Glance> {
-    let mut text = [0; 512];
     if let Some(file) = &files.system_call {
+        let mut text = [0; 512];
         return match KernelState::parse(file.read(&mut text).ok()?)? {
             KernelState::Running => Some(Glance::Running),
             KernelState::Waiting(waiting) => Some(Glance::Waiting(waiting)),
         };
     }
     // Without that file the state letter still tells the one from the other.
-    match ThreadStat::parse(files.stat.read(&mut text).ok()?)?.state {
+    match state(files)? {
         b'R' => Some(Glance::Running),
         _ => Some(Glance::WaitingUnseen),
     }

@@ -9,8 +9,9 @@ use crate::sys::maps::OwnMaps;
 use crate::sys::memory::OwnMemory;
 use crate::unwind::cache::Cached;
 use crate::unwind::memory::Memory;
-use crate::unwind::modules::ModuleTable;
+use crate::unwind::modules::{Module, ModuleTable};
 use crate::unwind::walk::Stack;
+use arrayvec::ArrayVec;
 
 /// After a look at the maps there is none for so many times as long as it took.
 const PAUSE: u64 = 20;
@@ -44,8 +45,8 @@ impl Modules {
     }
 
     /// After a walk by the table: did the table lack something, so that the walk is to be done again by the new one?
-    pub fn have_changed(&mut self, stack: &Stack) -> bool {
-        if !self.are_there(stack) {
+    pub fn have_changed(&mut self, stack: &Stack, memory: &impl Memory) -> bool {
+        if !self.are_there(stack, memory) {
             self.refresh();
             return true;
         }
@@ -62,22 +63,18 @@ impl Modules {
     }
 
     /// The modules of all frames are those that the table has.
-    fn are_there(&self, stack: &Stack) -> bool {
-        let memory = OwnMemory::new();
-        let mut checked = [0; CHECKED];
-        for (number, pc) in stack.pcs().iter().enumerate() {
+    fn are_there(&self, stack: &Stack, memory: &impl Memory) -> bool {
+        let mut checked = ArrayVec::<u64, CHECKED>::new();
+        let modules = stack.pcs().iter().enumerate().filter_map(|(number, pc)| {
             let address = pc.wrapping_sub(u64::from(!stack.is_interrupted(number)));
-            let Some(module) = self.table.find(address) else { continue };
-            if !checked.contains(&module.code.start) {
-                if !module.is_there(&memory) {
-                    return false;
-                }
-                checked.rotate_right(1);
-                let [first, ..] = &mut checked;
-                *first = module.code.start;
+            let module = self.table.find(address)?;
+            let is_checked = checked.contains(&module.code.start);
+            if checked.is_full() && !is_checked {
+                checked.clear();
             }
-        }
-        true
+            (!is_checked && checked.try_push(module.code.start).is_ok()).then_some(module)
+        });
+        Module::are_there(modules, memory)
     }
 
     fn look_if_affordable(&mut self) -> bool {

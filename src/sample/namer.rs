@@ -48,7 +48,7 @@ fn name_frame(
     let mut name = [0; SYMBOL];
     let function = if may_search { module.function(&memory, inside, &mut name) } else { None };
     // A thread that runs may have closed it meanwhile, and opened another.
-    if !module.is_there(&OwnMemory::new()) {
+    if !modules::Module::are_there(core::iter::once(module), &OwnMemory::new()) {
         return;
     }
     let (path, build_id) = (table.path(module).to_bytes(), table.build_id(module).to_bytes());

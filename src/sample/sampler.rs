@@ -14,7 +14,7 @@ use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
 use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
-use crate::sys::procfs::{KernelState, ProcFile, ThreadStat, Waiting, blocked_signals, pending_signals};
+use crate::sys::procfs::{KernelState, ProcFile, Waiting, blocked_signals, pending_signals};
 use crate::unwind::arch;
 use crate::unwind::cache::{Blocks, Cached};
 use crate::unwind::elf::Span;
@@ -48,10 +48,10 @@ pub struct Subject<'a> {
     pub tid: i32,
     /// Its `thread::handle`, 0 where that is not known.
     pub handle: usize,
-    /// Its `stat` and `status`, where they can be had.
+    /// Where they can be had. They stay those of the thread that they were opened for, whoever gets its id next.
     pub files: Option<&'a SubjectFiles>,
-    /// When it was started, as its `stat` says: another time is another thread under the same id.
-    pub start_time: u64,
+    /// What its state letter was when its CPU clock stood so, where somebody has just looked.
+    pub state: Option<(u64, u8)>,
     /// The word that names its loop's stretch, and the name of the one that is to be sampled.
     pub stretch_word: &'static AtomicUsize,
     /// See `stretch_word`.
@@ -208,36 +208,23 @@ impl Sampler {
         Taken::Sample(sample)
     }
 
-    /// The first half of a sample, which may be tried again if it brings no stack. `None`: it is another thread by now.
+    /// The first half of a sample, which may be tried again if it brings no stack. `None`: the thread is gone.
     pub fn attempt(&mut self, subject: &mut Subject) -> Option<Sample> {
         let mut sample = Sample::EMPTY;
         sample.at = Ticks::now();
         sample.is_listed = self.method != Method::Off;
-        if let Some(again) = self.same_wait(subject) {
-            let at = core::mem::replace(&mut sample, again).at;
-            sample.at = at;
-            return Some(sample);
-        }
-        self.last_wait = None;
-        if let Some(stat) = stat(subject.files) {
-            if stat.start_time != subject.start_time {
-                return None;
-            }
-            sample.thread_state = stat.state;
-            if stat.has_ended() {
-                return Some(sample);
-            }
-        }
-        if let (Method::Off | Method::Signal, Some(files)) = (self.method, subject.files) {
-            (sample.doing, _) = activity::glimpse(files);
-        }
         match (self.method, subject.files) {
-            (Method::Off, _) => {}
+            (Method::Off, Some(files)) => (sample.doing, sample.thread_state) = activity::glimpse(files),
             (Method::Signal, _) | (Method::Auto, None) if subject.is_watched || subject.files.is_none() => {
-                self.signal(subject, &mut sample, Way::Sent, || true);
+                if let Some(files) = subject.files {
+                    (sample.doing, sample.thread_state) = activity::glimpse(files);
+                }
+                if !has_ended(sample.thread_state) {
+                    self.signal(subject, &mut sample, Way::Sent, || true);
+                }
             }
             (_, None) => {}
-            (_, Some(files)) => self.leave_waits_alone(subject, files, &mut sample),
+            (_, Some(files)) => return self.leave_waits_alone(subject, files, sample),
         }
         Some(sample)
     }
@@ -273,64 +260,91 @@ impl Sampler {
         namer::name(self.named, self.modules.table(), core::iter::once((address, false)))
     }
 
-    /// The last sample once more, if the thread has not run since.
-    fn same_wait(&self, subject: &Subject) -> Option<Sample> {
-        let last = self.last_wait.as_ref().filter(|last| last.tid == subject.tid)?;
-        let mut text = [0; 512];
-        let state = KernelState::parse(subject.files?.system_call.as_ref()?.read(&mut text).ok()?)?;
-        let is_same = state == KernelState::Waiting(last.at) && clock::thread_cpu(subject.tid) == Some(last.cpu_ns);
-        is_same.then_some(last.sample)
-    }
-
     /// A thread that waits is read from outside, one that runs is signalled, if signals may be sent.
-    fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, sample: &mut Sample) {
+    fn leave_waits_alone(&mut self, subject: &mut Subject, files: &SubjectFiles, mut sample: Sample) -> Option<Sample> {
         for _ in 0..ATTEMPTS {
-            match activity::observe(subject.tid, files, subject.patience_ns, subject.in_passing) {
+            let activity = activity::observe(subject.tid, files, subject.patience_ns, subject.in_passing);
+            sample.doing = Doing::Unknown;
+            match activity {
                 Activity::Waits { at, cpu_ns } => {
                     sample.doing = Doing::waits(&at);
-                    if self.read_waiting(subject, &at, cpu_ns, sample) {
-                        return;
+                    if let Some(mut again) = self.same_wait(subject.tid, &at, cpu_ns) {
+                        again.at = sample.at;
+                        return Some(again);
+                    }
+                    if self.read_waiting(subject, files, &at, cpu_ns, &mut sample) {
+                        return Some(sample);
                     }
                 }
                 Activity::Runs { switches } => {
-                    sample.thread_state = b'R';
-                    sample.doing = Doing::Running;
+                    (sample.doing, sample.thread_state) = (Doing::Running, b'R');
                     let still_runs = || activity::is_running(files);
                     let way = subject.runs.way(switches, Ticks::now());
-                    if way == Way::Timed && subject.in_passing {
-                        return;
-                    }
-                    if self.method == Method::NoSignal || self.signal(subject, sample, way, still_runs) {
-                        return;
+                    let leaves_it = self.method == Method::NoSignal || (way == Way::Timed && subject.in_passing);
+                    if leaves_it || self.signal(subject, &mut sample, way, still_runs) {
+                        return Some(sample);
                     }
                 }
-                Activity::WaitsUnseen => return sample.doing = Doing::WaitsUnseen,
+                Activity::WaitsUnseen => {
+                    sample.doing = Doing::WaitsUnseen;
+                    break;
+                }
                 // It was ready to run all the time.
-                Activity::Unsettled => return sample.doing = Doing::Running,
-                Activity::Gone => return,
+                Activity::Unsettled => {
+                    sample.doing = Doing::Running;
+                    break;
+                }
+                Activity::Gone => return None,
             }
         }
+        sample.thread_state = activity::state(files)?;
+        Some(sample)
+    }
+
+    /// The last sample once more, if the thread has not run since: it waited `at` when its CPU clock stood at `cpu_ns` or
+    /// later.
+    fn same_wait(&mut self, tid: i32, at: &Waiting, cpu_ns: u64) -> Option<Sample> {
+        let last = self.last_wait.as_ref();
+        let last = last.filter(|last| last.tid == tid && last.at == *at && last.cpu_ns == cpu_ns);
+        let again = last.filter(|_| clock::thread_cpu(tid) == Some(cpu_ns)).map(|last| last.sample);
+        if again.is_none() {
+            self.last_wait = None;
+        }
+        again
     }
 
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
     /// read may be of two moments then.
-    fn read_waiting(&mut self, subject: &Subject, at: &Waiting, cpu_ns: u64, sample: &mut Sample) -> bool {
+    fn read_waiting(
+        &mut self,
+        subject: &Subject,
+        files: &SubjectFiles,
+        at: &Waiting,
+        cpu_ns: u64,
+        sample: &mut Sample,
+    ) -> bool {
         // It has waited like that since it was observed. Before, it may have done something else for a while.
         sample.at = Ticks::now();
         let registers = registers_of(at);
         let Tools { walker, memory } = &mut *self.tools;
-        memory.forget();
+        memory.begin_stack(at.sp, subject.stack.end);
         let mut stack = Stack::new(self.frames);
         walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
-        if self.modules.have_changed(&stack) {
+        if self.modules.have_changed(&stack, memory.behind()) {
             memory.forget();
             walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
         }
-        let stat = stat(subject.files);
+        // A thread that has not run waits as it did.
+        let known = subject.state.filter(|(then_ns, _)| *then_ns == cpu_ns);
+        let Some(state) = known.map(|(_, state)| state).or_else(|| activity::state(files)) else { return false };
         if clock::thread_cpu(subject.tid) != Some(cpu_ns) {
             return false;
         }
-        sample.thread_state = stat.map_or(sample.thread_state, |stat| stat.state);
+        sample.thread_state = state;
+        if has_ended(state) {
+            sample.doing = Doing::Unknown;
+            return true;
+        }
         keep(&stack, bc_sample_method::BC_SAMPLE_KERNEL_STATE, sample);
         // One that led into a module that is not known yet is walked again.
         let last = LastWait { tid: subject.tid, cpu_ns, at: *at, sample: *sample };
@@ -416,7 +430,7 @@ impl Sampler {
         let memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
         let mut stack = Stack::new(self.frames);
         walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
-        if self.modules.have_changed(&stack) {
+        if self.modules.have_changed(&stack, memory.rest.behind()) {
             memory.rest.forget();
             walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
         }
@@ -432,9 +446,9 @@ impl Sampler {
     }
 }
 
-fn stat(files: Option<&SubjectFiles>) -> Option<ThreadStat> {
-    let mut text = [0; 512];
-    ThreadStat::parse(files?.stat.read(&mut text).ok()?)
+/// Does this state letter mean that the thread has ended? Something of the process's first one stays until all have.
+fn has_ended(state: u8) -> bool {
+    matches!(state, b'Z' | b'X' | b'x')
 }
 
 /// What the kernel tells of a waiting thread's registers: pc, sp, and those that hold the arguments of its system call,

@@ -35,20 +35,22 @@ impl Scheduling {
         involuntary_switches: None,
     };
 
-    /// Reads them.
-    pub fn read(tid: i32, files: Option<&SubjectFiles>) -> Scheduling {
+    /// Reads them, and the state letter, which has come after the CPU clock; 0 where it is not known.
+    pub fn read(tid: i32, files: Option<&SubjectFiles>) -> (Scheduling, u8) {
         let mut now = Scheduling { at: Ticks::now(), cpu_ns: thread_cpu(tid).unwrap_or(0), ..Scheduling::default() };
-        let Some(files) = files else { return now };
+        let mut state = 0;
+        let Some(files) = files else { return (now, state) };
         let mut text = [0; 2048];
         if let Some(stat) = files.stat.read(&mut text).ok().and_then(ThreadStat::parse) {
-            (now.minor_faults, now.major_faults) = (Some(stat.minor_faults), Some(stat.major_faults));
+            (now.minor_faults, now.major_faults, state) =
+                (Some(stat.minor_faults), Some(stat.major_faults), stat.state);
         }
         if let Ok(status) = files.status.read(&mut text) {
             now.voluntary_switches = voluntary_switches(status);
             now.involuntary_switches = involuntary_switches(status);
         }
         now.slices = schedule(files).map(|schedule| schedule.slices);
-        now
+        (now, state)
     }
 
     /// Where these counts began: nothing of all that is known.

@@ -28,32 +28,74 @@ impl Default for OwnMemory {
 impl OwnMemory {
     /// Copies what can be read from `address` on, and says how much. Async-signal-safe.
     pub fn copy(&self, address: u64, out: &mut [u8]) -> usize {
-        // The kernel takes no tagged address here, and code may keep a tag in the top byte.
-        #[cfg(target_arch = "aarch64")]
-        let address = address & (u64::MAX >> 8);
-        let Ok(address) = usize::try_from(address) else { return 0 };
+        let Some(there) = place(address, out.len()) else { return 0 };
+        match usize::try_from(self.read(out, &[there])) {
+            Ok(length) => length,
+            Err(_) if Errno::last() == Errno(libc::ENOSYS) => from_file(there.iov_base.addr(), out),
+            Err(_) => 0,
+        }
+    }
+
+    /// Fills `out` with pieces, each an address and a length, by one call for several. `false`: not all could be read.
+    pub fn copy_pieces(&self, pieces: &[(u64, usize)], out: &mut [u8]) -> bool {
+        let mut rest = out;
+        for pieces in pieces.chunks(PIECES) {
+            let length = pieces.iter().fold(0_usize, |sum, piece| sum.saturating_add(piece.1));
+            let Some((out, behind)) = core::mem::take(&mut rest).split_at_mut_checked(length) else { return false };
+            rest = behind;
+            let mut there = [libc::iovec { iov_base: core::ptr::null_mut(), iov_len: 0 }; PIECES];
+            for (there, (address, length)) in there.iter_mut().zip(pieces) {
+                let Some(place) = place(*address, *length) else { return false };
+                *there = place;
+            }
+            let is_read = match usize::try_from(self.read(out, &there)) {
+                Ok(count) => count == length,
+                Err(_) => Errno::last() == Errno(libc::ENOSYS) && self.copy_each(pieces, out),
+            };
+            if !is_read {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn copy_each(&self, pieces: &[(u64, usize)], mut out: &mut [u8]) -> bool {
+        pieces.iter().all(|(address, length)| {
+            let Some((piece, behind)) = core::mem::take(&mut out).split_at_mut_checked(*length) else { return false };
+            out = behind;
+            self.copy(*address, piece) == *length
+        })
+    }
+
+    fn read(&self, out: &mut [u8], there: &[libc::iovec]) -> libc::c_long {
         let here = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
-        let there = libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: out.len() };
         // Through `syscall`, because the function of this name is younger than the oldest C library served. It is
         // variadic, so every argument has the width of a register.
-        // SAFETY: the kernel writes to `out` alone, and checks the other address itself.
-        let read = unsafe {
+        // SAFETY: the kernel writes to `out` alone, and checks the other addresses itself.
+        unsafe {
             libc::syscall(
                 libc::SYS_process_vm_readv,
                 libc::c_long::from(self.thread),
                 &raw const here,
                 1 as libc::c_long,
-                &raw const there,
-                1 as libc::c_long,
+                there.as_ptr(),
+                there.len() as libc::c_long,
                 0 as libc::c_long,
             )
-        };
-        match usize::try_from(read) {
-            Ok(length) => length,
-            Err(_) if Errno::last() == Errno(libc::ENOSYS) => from_file(address, out),
-            Err(_) => 0,
         }
     }
+}
+
+/// Pieces that are read by one call.
+const PIECES: usize = 8;
+
+/// A piece of memory for the kernel.
+fn place(address: u64, length: usize) -> Option<libc::iovec> {
+    // The kernel takes no tagged address here, and code may keep a tag in the top byte.
+    #[cfg(target_arch = "aarch64")]
+    let address = address & (u64::MAX >> 8);
+    let address = usize::try_from(address).ok()?;
+    Some(libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: length })
 }
 
 /// The slower way, where the kernel (or what stands for it) lacks the call.

@@ -58,11 +58,6 @@ pub struct ThreadStat {
 }
 
 impl ThreadStat {
-    /// The thread has ended, and something of it is still there: the process's first one stays until all have ended.
-    pub fn has_ended(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
-    }
-
     /// Parses it. The name may hold anything, brackets and newlines too, so the fields count from the last `)`.
     pub fn parse(text: &[u8]) -> Option<ThreadStat> {
         let end_of_name = text.iter().rposition(|b| *b == b')')?;

@@ -12,6 +12,9 @@ const BLOCK: usize = 1024;
 /// How many blocks are kept: 32 KiB, which hold what a usual stack touches of its modules.
 const BLOCKS: usize = 32;
 
+/// How many are read at once of a stack.
+const AHEAD: usize = 4;
+
 /// Keeps what was read last. Made anew for each stack, or told to forget, because it never looks again at what it holds.
 pub struct Cached<M, B = Blocks> {
     memory: M,
@@ -25,6 +28,8 @@ pub struct Blocks {
     starts: [u64; BLOCKS],
     bytes: [[u8; BLOCK]; BLOCKS],
     next: usize,
+    /// The one that was asked for last, as the next one often is.
+    last: usize,
 }
 
 // SAFETY: numbers.
@@ -44,9 +49,20 @@ impl<M: Memory, B: BorrowMut<Blocks>> Cached<M, B> {
         Cached { memory, blocks: RefCell::new(blocks) }
     }
 
+    /// The memory itself.
+    pub fn behind(&self) -> &M {
+        &self.memory
+    }
+
     /// Forgets what it holds, for the next stack: cheaper than a new one.
     pub fn forget(&mut self) {
-        self.blocks.get_mut().borrow_mut().starts = [0; BLOCKS];
+        self.blocks.get_mut().borrow_mut().forget();
+    }
+
+    /// Forgets what it holds, and reads a stack's lowest end, up to `end` at most: by one call, because most of it will be
+    /// asked for.
+    pub fn begin_stack(&mut self, sp: u64, end: u64) {
+        self.blocks.get_mut().borrow_mut().begin_stack(sp, end, &self.memory);
     }
 }
 
@@ -54,12 +70,31 @@ impl Blocks {
     /// Nothing yet.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Blocks {
-        Blocks { starts: [0; BLOCKS], bytes: [[0; BLOCK]; BLOCKS], next: 0 }
+        Blocks { starts: [0; BLOCKS], bytes: [[0; BLOCK]; BLOCKS], next: 0, last: 0 }
+    }
+
+    fn forget(&mut self) {
+        (self.starts, self.next) = ([0; BLOCKS], 0);
+    }
+
+    fn begin_stack(&mut self, sp: u64, end: u64, memory: &impl Memory) {
+        self.forget();
+        let start = sp - sp % BLOCK as u64;
+        let count = (end.saturating_sub(start).div_ceil(BLOCK as u64) as usize).min(AHEAD);
+        let Some(blocks) = self.bytes.get_mut(..count) else { return };
+        if count > 1 && memory.read(start, blocks.as_flattened_mut()) {
+            self.starts.iter_mut().zip((start..).step_by(BLOCK)).take(count).for_each(|(tag, start)| *tag = start | 1);
+            self.next = count;
+        }
     }
 
     /// The block that begins at `start`, read now if it isn't held.
     fn at(&mut self, start: u64, memory: &impl Memory) -> Option<&[u8; BLOCK]> {
+        if self.starts.get(self.last) == Some(&(start | 1)) {
+            return self.bytes.get(self.last);
+        }
         if let Some(held) = self.starts.iter().position(|held| *held == start | 1) {
+            self.last = held;
             return self.bytes.get(held);
         }
         let place = self.next;
@@ -71,6 +106,7 @@ impl Blocks {
             return None;
         }
         *tag = start | 1;
+        self.last = place;
         Some(bytes)
     }
 }
@@ -133,6 +169,26 @@ mod tests {
             assert_eq!((cached.bytes(4096), cached.bytes(4097)), (Some([0]), Some([1])));
         }
         assert_eq!(reads.get(), 2);
+    }
+
+    #[test]
+    fn a_stack_is_read_at_once_up_to_its_end() {
+        let reads = Cell::new(0);
+        let mut cached = Cached::new(Page(&reads));
+        for (sp, end, held) in
+            [(4100, 8192, 4), (4096 + 1024, 8192, 3), (8000, 8192, 0), (4096, 8193, 4), (4096, 6145, 3)]
+        {
+            cached.begin_stack(sp, end);
+            reads.set(0);
+            let start = sp / 1024;
+            for block in start..8 {
+                assert_eq!(cached.bytes(block * 1024 + 5), Some([5]), "{sp} {end}");
+            }
+            assert_eq!(reads.get(), 8 - start as u32 - held, "{sp} {end}");
+        }
+        // Less of it can be read than was thought: then what is asked for is.
+        cached.begin_stack(7000, 20_000);
+        assert_eq!((cached.bytes(7000), cached.bytes::<1>(8192)), (Some([(7000 % 256) as u8]), None));
     }
 
     #[test]

@@ -7,6 +7,16 @@ pub trait Memory {
     /// Fills `out` from `address`; `false`, with `out` in any state, where not all of it could be read.
     fn read(&self, address: u64, out: &mut [u8]) -> bool;
 
+    /// Fills `out` with pieces, each an address and a length, one behind the other; else as `read`.
+    fn read_pieces(&self, pieces: &[(u64, usize)], out: &mut [u8]) -> bool {
+        let mut rest = out;
+        pieces.iter().all(|(address, length)| {
+            let Some((piece, behind)) = core::mem::take(&mut rest).split_at_mut_checked(*length) else { return false };
+            rest = behind;
+            self.read(*address, piece)
+        })
+    }
+
     /// So many bytes.
     fn bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let mut bytes = [0; N];
@@ -66,6 +76,10 @@ impl Memory for OwnMemory {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
         self.copy(address, out) == out.len()
     }
+
+    fn read_pieces(&self, pieces: &[(u64, usize)], out: &mut [u8]) -> bool {
+        self.copy_pieces(pieces, out)
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +94,33 @@ mod tests {
         assert_eq!(memory.bytes(&raw const value as u64).map(u64::from_ne_bytes), Some(value));
         for wrong in [0, 1, 4095, 0x0000_8000_0000_0000, 0xffff_8000_0000_0000, u64::MAX - 7, u64::MAX] {
             assert_eq!(memory.bytes::<8>(wrong), None, "{wrong:#x}");
+        }
+    }
+
+    #[test]
+    fn pieces_are_read_one_behind_the_other_or_not_at_all() {
+        struct Slowly(OwnMemory);
+        impl Memory for Slowly {
+            fn read(&self, address: u64, out: &mut [u8]) -> bool {
+                self.0.read(address, out)
+            }
+        }
+        let (first, second) = ([1_u8, 2, 3], [4_u8, 5]);
+        let pieces = [(first.as_ptr().addr() as u64, 3), (second.as_ptr().addr() as u64, 2)];
+        let whole = [pieces, pieces].concat();
+        let mut bad = whole.clone();
+        bad[2].0 = 1;
+        for length in 0..=4 {
+            let size = whole[..length].iter().map(|piece| piece.1).sum();
+            let expected = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5];
+            let memory = OwnMemory::new();
+            let (mut out, mut other) = ([9_u8; 10], [9_u8; 10]);
+            assert!(memory.read_pieces(&whole[..length], &mut out[..size]));
+            assert!(Slowly(memory).read_pieces(&whole[..length], &mut other[..size]));
+            assert_eq!((&out[..size], &other[..size]), (&expected[..size], &expected[..size]));
+            assert!(out[size..].iter().chain(&other[size..]).all(|byte| *byte == 9));
+            assert_eq!(memory.read_pieces(&bad[..length], &mut out[..size]), length < 3);
+            assert_eq!(Slowly(memory).read_pieces(&bad[..length], &mut out[..size]), length < 3);
         }
     }
 

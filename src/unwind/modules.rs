@@ -48,9 +48,9 @@ impl Module {
         symbols::function(&self.image, memory, address, out)
     }
 
-    /// It is still what lies there.
-    pub fn is_there(&self, memory: &impl Memory) -> bool {
-        self.proof.holds(memory)
+    /// They are still what lies there, all of them.
+    pub fn are_there<'m>(modules: impl Iterator<Item = &'m Module>, memory: &impl Memory) -> bool {
+        Proof::hold(modules.map(|module| &module.proof), memory)
     }
 }
 

@@ -386,10 +386,11 @@ impl Looks {
             return;
         }
         let track = &mut self.tracks[usize::from(number)];
+        let scheduling = track.scheduling(slot.tid.load(Relaxed));
         let mut subject = track.subject(slot, stretch);
         let taken = self.sampler.sample(&mut subject);
         if let Taken::Sample(mut sample) = taken {
-            self.enter(number, case, sample.doing, sample.thread_state);
+            self.enter(case, sample.doing, sample.thread_state, scheduling);
             sample.cpu = self.meter.as_mut().and_then(|meter| meter.tick(Ticks::now()));
             let frames = self.sampler.frames().get(..sample.frame_count as usize).unwrap_or(&[]);
             let mut evidence = self.evidence.lock();

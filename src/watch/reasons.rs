@@ -12,11 +12,12 @@ use crate::sample::doing::Doing;
 use crate::sample::evidence::{OtherThread, ROLES, Sample};
 use crate::sample::owner;
 use crate::sample::sampler::{self, Runs, Subject, Taken};
+use crate::sample::scheduling::Scheduling;
 use crate::sample::wait::{self, Wait};
 use crate::sys::clock::{Ticks, thread_cpu};
 use crate::sys::dumpable;
 use crate::sys::memory::OwnMemory;
-use crate::sys::procfs::{KernelState, SystemCall, ThreadStat, open_of_thread};
+use crate::sys::procfs::{KernelState, SystemCall, open_of_thread};
 use crate::sys::thread;
 use crate::unwind::elf::Span;
 use arrayvec::ArrayVec;
@@ -26,14 +27,13 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 const PATIENCE_NS: u64 = 20_000_000;
 
 impl Looks {
-    /// Enters what a loop's thread does into its case's account.
-    pub(super) fn enter(&mut self, number: u8, case: usize, doing: Doing, state: u8) {
+    /// Enters what a loop's thread does into its case's account, with its counters, read just before.
+    pub(super) fn enter(&mut self, case: usize, doing: Doing, state: u8, scheduling: Scheduling) {
         let Some((tid, is_open)) = self.evidence.lock().case(case).map(|case| (case.tid, case.phase == Phase::Open))
         else {
             return;
         };
         let wait = Wait::of(doing, state, &OwnMemory::new(), wait::behind);
-        let scheduling = self.track(number).scheduling(tid);
         let lock = wait.filter(|wait| wait.cause == BC_CAUSE_LOCK).and_then(|wait| wait.call);
         // Before the limit is passed, only the lock's own holder is of interest.
         let chain = lock.map(|call| follow(tid, &call, if is_open { chain::MOST } else { 1 }, false));
@@ -48,8 +48,9 @@ impl Looks {
         let Some(known) = self.evidence.lock().case(case).map(|case| (case.slot, case.tid, case.from)) else { return };
         let (number, tid, from) = known;
         let may_change = self.terms.dumpable_window;
+        let scheduling = self.track(number).scheduling(tid);
         let Some((doing, state)) = self.track(number).files().map(activity::glimpse) else { return };
-        self.enter(number, case, doing, state);
+        self.enter(case, doing, state, scheduling);
         if let Doing::Waits(call) = doing {
             let cpu_ns = thread_cpu(tid);
             let chain = follow(tid, &call, chain::MOST, may_change);
@@ -99,14 +100,12 @@ impl Looks {
             return None;
         }
         let files = track::open(tid, self.terms.dumpable_window)?;
-        let mut text = [0; 512];
-        let start_time = ThreadStat::parse(files.stat.read(&mut text).ok()?)?.start_time;
         let mut runs = Runs::UNKNOWN;
         let mut subject = Subject {
             handle: 0,
             tid,
             files: Some(&files),
-            start_time,
+            state: None,
             stretch_word: &NO_STRETCH,
             stretch: 0,
             // Where it ends is known for loops only.

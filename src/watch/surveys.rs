@@ -13,11 +13,10 @@ use crate::sample::census;
 use crate::sample::chain;
 use crate::sample::doing::Doing;
 use crate::sample::evidence::{INTERNAL, OtherThread, Sample};
-use crate::sample::sampler::{PATIENCE_NS, Sampler, Subject, SubjectFiles};
+use crate::sample::sampler::{PATIENCE_NS, Sampler, Subject};
 use crate::sample::survey::{Listed, Member, Survey};
 use crate::sys::clock::{Ticks, thread_cpu};
 use crate::sys::counters::SAMPLES_UNANSWERED;
-use crate::sys::procfs::ThreadStat;
 use crate::sys::thread;
 use crate::unwind::elf::Span;
 use arrayvec::ArrayVec;
@@ -316,12 +315,11 @@ impl Looks {
             return attempt(&mut self.sampler, &mut subject);
         }
         let Some(files) = track::open(tid, self.terms.dumpable_window) else { return Caught::Gone };
-        let Some(start_time) = start_time(&files) else { return Caught::Gone };
         let mut subject = Subject {
             handle: 0,
             tid,
             files: Some(&files),
-            start_time,
+            state: None,
             stretch_word: &NO_STRETCH,
             stretch: 0,
             // Where it ends is known for loops only.
@@ -370,9 +368,4 @@ fn itself() -> Caught {
     let mut sample = Sample::EMPTY;
     (sample.at, sample.thread_state, sample.doing) = (Ticks::now(), b'R', Doing::Running);
     Caught::Sample(sample)
-}
-
-fn start_time(files: &SubjectFiles) -> Option<u64> {
-    let mut text = [0; 512];
-    ThreadStat::parse(files.stat.read(&mut text).ok()?).map(|stat| stat.start_time)
 }

@@ -10,7 +10,7 @@ use crate::sample::scheduling::{Scheduling, queue_wait_ns};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::dumpable;
 use crate::sys::maps::{Lines, Mapping, OwnMaps};
-use crate::sys::procfs::{ProcFile, ThreadStat, open_of_thread, tracer};
+use crate::sys::procfs::{ProcFile, open_of_thread, tracer};
 use crate::unwind::elf::Span;
 use core::sync::atomic::Ordering::*;
 
@@ -32,7 +32,8 @@ pub struct Track {
     pub saturation: Saturation,
     runs: Runs,
     files: Option<SubjectFiles>,
-    start_time: u64,
+    /// The thread's counters and state letter when they were last read.
+    counters: (Scheduling, u8),
     stack: Span,
     /// The thread was known when this was made.
     is_known: bool,
@@ -50,7 +51,7 @@ impl Track {
         saturation: Saturation::NEW,
         runs: Runs::UNKNOWN,
         files: None,
-        start_time: 0,
+        counters: (Scheduling::NONE, 0),
         stack: Span { start: 0, end: 0 },
         is_known: false,
     };
@@ -67,9 +68,6 @@ impl Track {
         track.files = open(tid, dumpable_window);
         let queue_wait_ns = track.queue_wait_ns();
         track.reading = Reading { at: now, cpu_ns: clock::thread_cpu(tid).unwrap_or(0), queue_wait_ns };
-        let mut text = [0; 512];
-        let stat = track.files.as_ref().and_then(|files| ThreadStat::parse(files.stat.read(&mut text).ok()?));
-        track.start_time = stat.map_or(0, |stat| stat.start_time);
         track.look_at_stack(slot);
         track
     }
@@ -87,9 +85,14 @@ impl Track {
         self.files.as_ref()
     }
 
-    /// The thread's counters now.
-    pub fn scheduling(&self, tid: i32) -> Scheduling {
-        Scheduling::read(tid, self.files.as_ref())
+    /// The thread's counters now. One that has not run since they were read has the same.
+    pub fn scheduling(&mut self, tid: i32) -> Scheduling {
+        let (before, _) = self.counters;
+        if before.at == Ticks(0) || clock::thread_cpu(tid) != Some(before.cpu_ns) {
+            self.counters = Scheduling::read(tid, self.files.as_ref());
+        }
+        self.counters.0.at = Ticks::now();
+        self.counters.0
     }
 
     /// Time that the thread has been ready to run and without a processor in its life, ns.
@@ -108,7 +111,7 @@ impl Track {
             handle: slot.owner.load(Relaxed),
             tid: slot.tid.load(Relaxed),
             files: self.files.as_ref(),
-            start_time: self.start_time,
+            state: Some((self.counters.0.cpu_ns, self.counters.1)).filter(|(_, state)| *state != 0),
             stretch_word: slot.stretch(),
             stretch,
             stack: self.stack,
