@@ -303,14 +303,10 @@ impl Sampler {
 
     /// The last sample once more, if the thread has not run since: it waited `at` when its CPU clock stood at `cpu_ns` or
     /// later.
-    fn same_wait(&mut self, tid: i32, at: &Waiting, cpu_ns: u64) -> Option<Sample> {
+    fn same_wait(&self, tid: i32, at: &Waiting, cpu_ns: u64) -> Option<Sample> {
         let last = self.last_wait.as_ref();
         let last = last.filter(|last| last.tid == tid && last.at == *at && last.cpu_ns == cpu_ns);
-        let again = last.filter(|_| clock::thread_cpu(tid) == Some(cpu_ns)).map(|last| last.sample);
-        if again.is_none() {
-            self.last_wait = None;
-        }
-        again
+        last.filter(|_| clock::thread_cpu(tid) == Some(cpu_ns)).map(|last| last.sample)
     }
 
     /// Unwinds a waiting thread from its own memory. `false`: it has moved meanwhile, which its CPU clock tells; what was
@@ -326,6 +322,8 @@ impl Sampler {
         // It has waited like that since it was observed. Before, it may have done something else for a while.
         sample.at = Ticks::now();
         let registers = registers_of(at);
+        // Its frames are overwritten now.
+        self.last_wait = None;
         let Tools { walker, memory } = &mut *self.tools;
         memory.begin_stack(at.sp, subject.stack.end);
         let mut stack = Stack::new(self.frames);
@@ -425,6 +423,8 @@ impl Sampler {
         }
         sample.at = Ticks(answer.head.at);
         let registers = answer.registers();
+        // Its frames are overwritten now.
+        self.last_wait = None;
         let Tools { walker, memory } = &mut *self.tools;
         memory.forget();
         let memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
