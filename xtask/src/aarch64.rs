@@ -15,7 +15,7 @@
 //! * `execve` starts programs of the host: no test that starts itself again.
 //! * It is slow, and more so to deliver a signal: no test of durations, and nothing here is a measurement.
 
-use crate::elsewhere::{Program, Standard, World};
+use crate::elsewhere::{PATIENCE_S, Program, Standard, World};
 use crate::run::{Outcome, command, output_of, root, run};
 use crate::tools;
 use std::process::Command;
@@ -70,6 +70,8 @@ pub fn check() -> Outcome {
         compiler,
         libraries: ["-pthread", "-ldl"].map(str::to_owned).to_vec(),
         runner: emulator.iter().cloned().chain(["-E", SIGNAL].map(str::to_owned)).collect(),
+        flags: "",
+        patience_s: PATIENCE_S,
     };
 
     // A test unwinds, so where the standard library is made, it is the whole one.

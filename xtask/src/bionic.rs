@@ -7,7 +7,7 @@
 //! the same in both C libraries, but for those of `sigaction` and for the numbers that `sysconf` takes: tests that use
 //! these run elsewhere, and so do those of fibers, for which Android has no functions.
 
-use crate::elsewhere::{Program, Standard, World};
+use crate::elsewhere::{PATIENCE_S, Program, Standard, World};
 use crate::run::{Outcome, command, root, run};
 use crate::tools;
 use std::path::Path;
@@ -76,6 +76,8 @@ pub fn check(rootfs: &str) -> Outcome {
         compiler,
         libraries: link_with(&libraries),
         runner: runner(&rootfs)?,
+        flags: "",
+        patience_s: PATIENCE_S,
     };
     world.build_archive()?;
     PROGRAMS.iter().try_for_each(|program| world.test(program))

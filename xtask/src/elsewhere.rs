@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// No case takes longer, not even under an emulator.
-const SECONDS: &str = "120";
+pub const PATIENCE_S: u32 = 120;
 
 /// Where a target's standard library comes from.
 pub enum Standard {
@@ -32,6 +32,8 @@ pub struct World {
     pub triple: &'static str,
     /// Its standard library.
     pub standard: Standard,
+    /// More for its compiler.
+    pub flags: &'static str,
     /// Folder below `target/`.
     pub name: &'static str,
     /// The compiler, with all that it takes but sources and output.
@@ -40,6 +42,8 @@ pub struct World {
     pub libraries: Vec<String>,
     /// Starts a program that is named in the arguments behind.
     pub runner: Vec<String>,
+    /// A case that takes longer has failed.
+    pub patience_s: u32,
 }
 
 /// A program below `tests/c`, its further sources, and cases that cannot run, with the reason.
@@ -78,7 +82,9 @@ impl World {
         if let Standard::Made = self.standard {
             cargo.arg(format!("-Zbuild-std={parts}"));
         }
-        cargo.env("CARGO_TARGET_DIR", self.folder()).env("RUSTFLAGS", "-Cforce-frame-pointers=yes");
+        cargo
+            .env("CARGO_TARGET_DIR", self.folder())
+            .env("RUSTFLAGS", format!("-Cforce-frame-pointers=yes {}", self.flags));
         cargo
     }
 
@@ -108,7 +114,7 @@ impl World {
     /// The program, started in the folder of programs and ended if it does not end.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = command("timeout");
-        command.arg(SECONDS).args(&self.runner).arg(program).current_dir(self.folder().join("c"));
+        command.arg(self.patience_s.to_string()).args(&self.runner).arg(program).current_dir(self.folder().join("c"));
         command
     }
 

@@ -13,6 +13,7 @@ mod reports;
 mod run;
 mod test;
 mod tools;
+mod tsan;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ usage: cargo xtask <command>
             `bionic`: --bionic ROOTFS
   aarch64   the tests for 64-bit ARM alone, under qemu
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
+  tsan      C tests of what threads share, under ThreadSanitizer
   bench     what a mark and a watched looper round cost
   reports   are all reports below a folder what they should be: reports FOLDER
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
             "aarch64" => aarch64::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),
+            "tsan" => tsan::main(args),
             "bench" => bench::main(args),
             "reports" => reports::main(args),
             "header" => header::main(args),
