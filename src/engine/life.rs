@@ -24,6 +24,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
 const STOP_NS: u64 = 150_000_000;
 /// How long an uninstall waits for callbacks.
 const UNINSTALL_NS: u64 = 2_000_000_000;
+/// How long an unload waits for the library's own threads, on a machine that is too busy for them: they would go on in code
+/// that is not there any more.
+const UNLOAD_NS: u64 = 5_000_000_000;
 
 /// Even a flush that shall not wait gives the monitor so long to look once.
 const SHORTEST_FLUSH_NS: u64 = 50_000_000;
@@ -300,7 +303,7 @@ pub fn flush(timeout_ns: u64) -> Result<(), Refusal> {
 
 /// The process ends in order, as `exit` does it: blocks that are open end, and their reports are stored, if that is quick.
 /// No callback is begun any more: what it would need may be gone. Where we are part of a library, that may be about to be
-/// unloaded, so everything is given back, if no callback is running.
+/// unloaded, so everything is given back, however long that takes, if no callback is running.
 pub fn at_exit() {
     let user = life().and_then(|mut life| {
         let user = life.user()?;
@@ -310,11 +313,17 @@ pub fn at_exit() {
         Ok(user)
     });
     let Ok(user) = user else { return };
-    let has_looked = user.orders.look_now(STOP_NS);
+    let may_be_unloaded = !is_in_callback() && !program::holds(at_exit as *const () as usize);
+    let patience_ns = if may_be_unloaded { UNLOAD_NS } else { STOP_NS };
+    let has_looked = user.orders.look_now(patience_ns);
     let order = user.evidence.lock().last_order();
-    let end = Ticks::now().plus(STOP_NS);
-    let is_stored = wait_until(&user, end, &mut || !user.evidence.lock().has_ended_up_to(order));
-    if !has_looked || !is_stored || is_in_callback() || program::holds(at_exit as *const () as usize) {
+    let end = Ticks::now().plus(patience_ns);
+    // A callback that does not return keeps its thread from anything else.
+    let calls_end = Ticks::now().plus(STOP_NS);
+    let is_held_up = || is_calling() && Ticks::now() >= calls_end;
+    let has_ended = || !user.evidence.lock().has_ended_up_to(order);
+    wait_until(&user, end, &mut || has_ended() || is_held_up());
+    if !has_looked || !has_ended() || !may_be_unloaded {
         return;
     }
     let handles = *user;
@@ -324,7 +333,8 @@ pub fn at_exit() {
     }
     drop(user);
     log::silence(true);
-    if wait_until(&handles, end, &mut is_quiet) {
+    wait_until(&handles, end, &mut || is_quiet() || is_held_up());
+    if is_quiet() {
         take_down();
     } else {
         log::silence(false);
@@ -347,8 +357,12 @@ fn wait_until(handles: &Handles, end: Ticks, is_so: &mut dyn FnMut() -> bool) ->
 
 /// Is nobody inside a callback, a call that uses the installation, or the signal handler?
 fn is_quiet() -> bool {
-    let callbacks = listeners::is_running() || FILTER.is_running() || UPLOADER.is_running() || log::is_running();
-    USERS.load(Acquire) == 0 && !callbacks && desk::DESK.inside.load(SeqCst) == 0
+    USERS.load(Acquire) == 0 && !is_calling() && desk::DESK.inside.load(SeqCst) == 0
+}
+
+/// Is anybody inside a callback?
+fn is_calling() -> bool {
+    listeners::is_running() || FILTER.is_running() || UPLOADER.is_running() || log::is_running()
 }
 
 /// Gives everything back. Nobody uses the installation, and nobody can begin to.
