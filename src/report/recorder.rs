@@ -18,9 +18,9 @@ use crate::log_warn;
 use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
 use crate::sys::files;
-use layout::{MOST_PLACES, Owner, TOP};
+use layout::{MOST_PLACES, OTHER_HALF, Owner, SAME_HALF, TOP};
 use name::FileName;
-use space::{Place, Space};
+use space::Space;
 
 /// An installation's own. Used by one thread at a time.
 pub struct Recorder<'m> {
@@ -55,7 +55,7 @@ impl<'m> Recorder<'m> {
         // Not before: what a file that has gone elsewhere holds is taken out of it with the same memory.
         let room = self.space.held.as_mut_slice();
         let length = encode::encode(block, context, &mut self.space.known, room);
-        let written = length.ok_or(Errno(libc::ENOSPC)).and_then(|length| self.write(place, length));
+        let written = length.ok_or(Errno(libc::ENOSPC)).and_then(|length| self.write(place, OTHER_HALF, length));
         if let Some(place) = self.space.places.get_mut(place).filter(|_| written.is_ok()) {
             place.id = block.id;
         }
@@ -67,13 +67,19 @@ impl<'m> Recorder<'m> {
     /// A block has ended, and its report is stored. With the last one the file goes.
     pub fn free(&mut self, directory: Option<&Fd>, id: u64) {
         let Some(place) = self.space.places.iter().position(|place| place.id == id && id != 0) else { return };
-        if let Err(error) = self.write(place, 0) {
-            self.warn(error);
-        }
-        if let Some(place) = self.space.places.get_mut(place) {
-            place.id = 0;
+        match self.write(place, SAME_HALF, 0) {
+            Ok(()) => self.space.places.iter_mut().skip(place).take(1).for_each(|place| place.id = 0),
+            // The block must not be told again: the file goes. Blocks that go on come in again with their next sample.
+            Err(error) => {
+                self.warn(error);
+                self.forget_all();
+            }
         }
         self.remove_if_empty(directory);
+    }
+
+    fn forget_all(&mut self) {
+        self.space.places.iter_mut().for_each(|place| place.id = 0);
     }
 
     fn remove_if_empty(&mut self, directory: Option<&Fd>) {
@@ -91,14 +97,16 @@ impl<'m> Recorder<'m> {
         self.file = None;
     }
 
-    /// Writes the other half of a place than the last time.
-    fn write(&mut self, place: usize, length: usize) -> Result<(), Errno> {
+    /// Writes the other half of a place than the last time, or the same. To the same one only a front that says that the
+    /// place is free: what it is written over is there, so the disk need not have room, and it is written whole or not at
+    /// all, because it lies within one page.
+    fn write(&mut self, place: usize, step: u64, length: usize) -> Result<(), Errno> {
         let Some(file) = &self.file else { return Ok(()) };
         if !file.is_intact() {
             return Err(Errno(libc::EBADF));
         }
         let state = self.space.places.get_mut(place).ok_or(Errno(libc::EINVAL))?;
-        let sequence = state.sequence + 1;
+        let sequence = state.sequence + step;
         let held = self.space.held.get(..length).unwrap_or_default();
         self.space.top = layout::top(sequence, self.owner, held);
         let at = layout::half_at(place as u32, (sequence & 1) as u8);
@@ -131,10 +139,10 @@ impl<'m> Recorder<'m> {
         // ended. Blocks that go on come in again with their next sample.
         for number in 0..self.space.places.len() {
             if self.space.places.get(number).is_some_and(|place| place.id != 0) {
-                let _ = self.write(number, 0);
+                let _ = self.write(number, SAME_HALF, 0);
             }
         }
-        self.space.places.iter_mut().for_each(|place| *place = Place { id: 0, ..*place });
+        self.forget_all();
         self.file = Some(file);
         Ok(())
     }

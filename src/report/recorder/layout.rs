@@ -2,7 +2,8 @@
 //! be open at once. `docs/recorder.md` tells all of it.
 //!
 //! A place has two halves, which are written in turn: a process that is killed in the middle of a write leaves the other
-//! half whole. The newest half that is whole says what the place holds.
+//! half whole. The newest half that is whole says what the place holds. Only what says that a place is free goes over that
+//! half itself.
 
 /// First bytes of the file. Not text, so that no file is taken for one by mistake.
 pub const MAGIC: [u8; 8] = *b"\x89BCREC\r\n";
@@ -18,6 +19,10 @@ pub const ROOM: usize = HALF - TOP;
 pub const MOST_PLACES: u32 = 256;
 /// Bytes in front of what a half holds.
 pub const TOP: usize = 40;
+/// What a write to the other half adds to a place's sequence, whose lowest bit says which half it is.
+pub const OTHER_HALF: u64 = 1;
+/// What a write to the same half adds.
+pub const SAME_HALF: u64 = 2;
 /// Bytes of the head that mean something.
 pub const HEAD_USED: usize = 40;
 

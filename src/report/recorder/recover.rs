@@ -5,7 +5,7 @@
 //! takes it, by giving it a name of its own: the others then do not find it any more.
 
 use super::decode::Record;
-use super::layout::{self, HALF, HEAD_USED, Head, Owner, read_half};
+use super::layout::{self, HALF, HEAD_USED, Head, Owner, SAME_HALF, read_half};
 use super::name::{FileName, Kind, parse};
 use super::space::Buffer;
 use crate::log_warn;
@@ -81,8 +81,9 @@ impl<'m> Recovery<'m> {
         let Some(taken) = &mut self.taken else { return };
         if let Some(Found { half, sequence, owner }) = taken.found.take() {
             // If it cannot be freed, it goes with the file.
-            let at = layout::half_at(taken.next, half ^ 1);
-            let _ = files::write_at(&taken.file, at, &layout::top(sequence + 1, owner, b""));
+            let at = layout::half_at(taken.next, half);
+            let top = layout::top(sequence.saturating_add(SAME_HALF), owner, b"");
+            let _ = files::write_at(&taken.file, at, &top);
         }
         taken.next += 1;
     }
