@@ -18,7 +18,7 @@ use core::ffi::CStr;
 /// The blocks of dead processes, one after the other. Used by one thread at a time.
 pub struct Recovery<'m> {
     owner: Owner,
-    /// The next name for a file that is taken; counts down from the end, away from those that recorders of our own have.
+    /// The next name for a file that is taken; counts up from behind our own recorder's.
     number: u64,
     /// The file that was taken, and its next place.
     taken: Option<Taken>,
