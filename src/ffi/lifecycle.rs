@@ -106,7 +106,8 @@ pub extern "C" fn bc_resume() -> bc_status {
     status(life::resume())
 }
 
-/// Waits until every block that has ended by now is stored and has been handed to the listener.
+/// Waits until every block that has ended by now is stored and has been handed to the listeners, and every one in which an
+/// earlier process was killed, too, if watching has begun.
 ///
 /// Returns BC_OK, BC_ERROR_TIMEOUT, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_WRONG_THREAD (from a callback),
 /// BC_ERROR_INTERNAL.
