@@ -19,12 +19,12 @@ use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
 use crate::sys::files;
 use layout::{MOST_PLACES, OTHER_HALF, Owner, SAME_HALF, TOP};
-use name::FileName;
+use name::Name;
 use space::Space;
 
 /// An installation's own. Used by one thread at a time.
 pub struct Recorder<'m> {
-    name: FileName,
+    name: Name,
     owner: Owner,
     places: u32,
     file: Option<Fd>,
@@ -36,7 +36,7 @@ pub struct Recorder<'m> {
 impl<'m> Recorder<'m> {
     /// Not in any directory yet. `number` tells it from others of the process; room for so many blocks at once.
     pub fn new(owner: Owner, number: u64, places: u32, space: &'m mut Space) -> Recorder<'m> {
-        let name = FileName::new(owner.pid, number);
+        let name = Name { pid: owner.pid, number };
         Recorder { name, owner, places: places.min(MOST_PLACES), file: None, space, has_warned: false }
     }
 
@@ -88,7 +88,7 @@ impl<'m> Recorder<'m> {
             && self.file.take().is_some()
             && let Some(directory) = directory
         {
-            let _ = files::remove(directory, self.name.as_c_str());
+            let _ = files::remove(directory, self.name.file().as_c_str());
         }
     }
 
@@ -119,7 +119,8 @@ impl<'m> Recorder<'m> {
 
     /// Makes the file, if it is not there or somebody has removed it.
     fn open(&mut self, directory: &Fd) -> Result<(), Errno> {
-        let name = self.name.as_c_str();
+        let name = self.name.file();
+        let name = name.as_c_str();
         if self.file.as_ref().is_some_and(|file| files::is_at(file, directory, name)) {
             return Ok(());
         }

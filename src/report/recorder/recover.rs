@@ -6,7 +6,7 @@
 
 use super::decode::Record;
 use super::layout::{self, HALF, HEAD_USED, Head, Owner, SAME_HALF, read_half};
-use super::name::{FileName, Kind, parse};
+use super::name::{Kind, Name, parse};
 use super::space::Buffer;
 use crate::log_warn;
 use crate::report::sink::Lossy;
@@ -29,7 +29,7 @@ pub struct Recovery<'m> {
 
 struct Taken {
     file: Fd,
-    name: FileName,
+    name: Name,
     places: u32,
     next: u32,
     /// What that place holds.
@@ -65,7 +65,7 @@ impl<'m> Recovery<'m> {
                 }
                 taken.next += 1;
             }
-            let _ = files::remove(directory, taken.name.as_c_str());
+            let _ = files::remove(directory, taken.name.file().as_c_str());
             self.taken = None;
         }
     }
@@ -130,13 +130,13 @@ impl<'m> Recovery<'m> {
             self.remove_useless(directory, name, kind, head);
             return None;
         }
-        let own = FileName::new(self.owner.pid, self.number);
+        let own = Name { pid: self.owner.pid, number: self.number };
         self.number = self.number.wrapping_add(1);
         // Before it has a name that others may find, so that they see that it is in use; and again when it is ours alone,
         // because another may have written there that came too late.
         let claim = layout::head(self.owner, places);
         files::write_at(&file, 0, &claim).ok()?;
-        files::rename(directory, name, own.as_c_str()).ok()?;
+        files::rename(directory, name, own.file().as_c_str()).ok()?;
         let _ = files::write_at(&file, 0, &claim);
         Some(Taken { file, name: own, places, next: 0, found: None })
     }
