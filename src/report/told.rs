@@ -3,10 +3,11 @@
 
 use super::block::{Block, Reasons, Repeats};
 use super::hot;
+use super::text_space::bytes_of;
 use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_cause};
 use crate::sample::cause;
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -60,7 +61,7 @@ pub unsafe fn with<T>(block: *const bc_block, read: impl FnOnce(&Block) -> T) ->
         raw.assume_init()
     };
     // SAFETY: the caller vouches for the strings.
-    let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes());
+    let text = |text| unsafe { bytes_of(text) };
     // SAFETY: the caller vouches for samples and frames.
     let samples = unsafe { Samples::from_raw(raw.samples, raw.sample_count, raw.sample_size, raw.frame_size) };
     Some(read(&Block {
