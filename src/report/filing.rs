@@ -41,14 +41,10 @@ pub struct Filing {
 }
 
 impl Filing {
-    /// Closes its files.
+    /// Closes its files. What is left in recorders is found by who comes next.
     pub fn close(&mut self) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.close();
-        }
-        if let Some(recovery) = &mut self.recovery {
-            recovery.close();
-        }
+        self.recorder = None;
+        self.recovery = None;
         self.store = None;
         self.memory = None;
     }

@@ -92,11 +92,6 @@ impl<'m> Recorder<'m> {
         }
     }
 
-    /// Closes the file. What is left in it is found by who comes next.
-    pub fn close(&mut self) {
-        self.file = None;
-    }
-
     /// Writes the other half of a place than the last time, or the same. To the same one only a front that says that the
     /// place is free: what it is written over is there, so the disk need not have room, and it is written whole or not at
     /// all, because it lies within one page.

@@ -88,11 +88,6 @@ impl<'m> Recovery<'m> {
         taken.next += 1;
     }
 
-    /// Closes its file. Blocks that are left in it are found by who looks next.
-    pub fn close(&mut self) {
-        self.taken = None;
-    }
-
     /// Takes the next recorder of a dead process.
     fn take(&mut self, directory: &Fd, names: &mut [u8]) -> bool {
         let mut found = None;
