@@ -340,13 +340,7 @@ fn damage_makes_no_block_and_costs_no_other() {
     let whole = fs::read(&file).unwrap();
     let originals = recovered(&directory, parcel);
     assert_eq!(originals.len(), PLACES);
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = random(0x9e37_79b9_7f4a_7c15);
     // Where something is: damage elsewhere is none.
     let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
     let (mut kept, mut lost) = (0, 0);
