@@ -95,14 +95,9 @@ static struct victim start_child(const char *base, unsigned number) {
   victim.diary = mmap(NULL, sizeof *victim.diary, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   CHECK(victim.diary != MAP_FAILED, "%s", strerror(errno));
   close(fd);
-  victim.pid = fork();
-  CHECK(victim.pid >= 0, "%s", strerror(errno));
-  if (victim.pid == 0) {
-    setenv("KILLED_DIRECTORY", victim.directory, 1);
-    setenv("KILLED_DIARY", victim.file, 1);
-    execl("/proc/self/exe", "test_killed", "child", (char *)NULL);
-    _exit(127);
-  }
+  setenv("KILLED_DIRECTORY", victim.directory, 1);
+  setenv("KILLED_DIARY", victim.file, 1);
+  victim.pid = start_case("child");
   return victim;
 }
 
@@ -268,12 +263,8 @@ static void leaver(void) {
 static void exits(void) {
   char directory[300];
   snprintf(directory, sizeof directory, "%s/reports", fresh_directory("exits"));
-  pid_t pid = fork();
-  if (pid == 0) {
-    setenv("KILLED_DIRECTORY", directory, 1);
-    execl("/proc/self/exe", "test_killed", "leaver", (char *)NULL);
-    _exit(127);
-  }
+  setenv("KILLED_DIRECTORY", directory, 1);
+  pid_t pid = start_case("leaver");
   int status;
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
   CHECK(files_in(directory, ".json") == 1 && files_in(directory, "") == 2, "%d files", files_in(directory, ""));
