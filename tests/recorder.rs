@@ -196,6 +196,39 @@ fn a_block_that_ends_needs_no_more_of_the_disk() {
 }
 
 #[test]
+fn a_block_without_a_report_is_told_once_and_kept_for_a_while() {
+    let folder = TempDir::new("recorder-owed");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    stack(&mut evidence, START_NS, &["inner", "outer"]);
+    let mut recorder = Recorder::new(DEAD, 1, 3, zeroed::<Space>());
+    (1..=3).for_each(|id| keep(&mut recorder, &directory, id, 5, &evidence));
+    drop(recorder);
+    let own = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+    let mut tries = 0;
+    let mut names = [0; NAMES];
+    // The same installation starts again, and others come after it.
+    for installation in 1..=20 {
+        let mut recovery = Recovery::new(own, installation * 1000, None, zeroed::<Buffer>());
+        for _ in 0..2 {
+            let mut ids = Vec::new();
+            while recovery.find(&directory, &mut names) {
+                let id = recovery.record().unwrap().id;
+                ids.push((id, recovery.is_told()));
+                if id == 2 { recovery.owe() } else { recovery.free() }
+            }
+            match tries {
+                0 => assert_eq!(ids, [(1, false), (2, false), (3, false)]),
+                1..10 => assert_eq!(ids, [(2, true)], "try {tries}"),
+                _ => assert_eq!(ids, []),
+            }
+            tries += 1;
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), usize::from(tries < 10), "try {tries}");
+        }
+    }
+}
+
+#[test]
 fn one_that_cannot_be_written_any_more_goes_with_all_blocks() {
     let folder = TempDir::new("recorder-closed");
     let directory = open(folder.path());

@@ -38,7 +38,8 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
 }
 
 /// Begins watching. Does nothing if it has begun. Dispatches that are open count from now. Blocks in `report_dir` in which
-/// an earlier process was killed are told to the listeners that are set now, and are not told again.
+/// an earlier process was killed are told to the listeners that are set now, and are not told again. A report of one that
+/// could not be stored is stored by a later start.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
 ///

@@ -103,7 +103,7 @@ impl<'m> Recorder<'m> {
         let state = self.space.places.get_mut(place).ok_or(Errno(libc::EINVAL))?;
         let sequence = state.sequence + step;
         let held = self.space.held.get(..length).unwrap_or_default();
-        self.space.top = layout::top(sequence, self.owner, held);
+        self.space.top = layout::top(sequence, self.owner, 0, held);
         let at = layout::half_at(place as u32, (sequence & 1) as u8);
         // What it holds first: without a front that fits it counts for nothing.
         files::write_at(file, at + TOP as u64, held)?;

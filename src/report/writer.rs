@@ -195,17 +195,19 @@ impl Writer {
             return false;
         }
         let Some(parcel) = self.delivery.empty() else { return false };
-        let is_found = self.filing.recover(parcel);
-        if is_found {
+        let is_news = self.filing.recover(parcel);
+        if is_news == Some(true) {
             BLOCKS_SEEN.add_one();
             remark::block(parcel);
             self.delivery.post(parcel);
         } else {
             self.delivery.give_back(parcel);
+        }
+        if is_news.is_none() {
             self.delivery.recovers.store(false, Release);
             self.delivery.progress.ring();
         }
-        is_found
+        is_news.is_some()
     }
 
     /// Copies the next case that has something due. Says which it was, and whether only the flight recorder is to know.

@@ -1,6 +1,6 @@
 //! The names of recorders, `recorder-<pid>-<number>.bcr`, and nothing else.
 
-use crate::report::names::FileName;
+use crate::report::names::{FileName, plain_decimal};
 
 const PREFIX: &[u8] = b"recorder-";
 const END: &[u8] = b".bcr";
@@ -50,16 +50,16 @@ pub enum Kind {
 }
 
 /// Reads a file's name.
-pub fn parse(name: &[u8]) -> Option<Kind> {
+pub fn parse(name: &[u8]) -> Option<(Name, Kind)> {
     let (name, kind) = match name.strip_prefix(HIDDEN) {
         Some(rest) => (rest.strip_suffix(UNFINISHED)?, Kind::Unfinished),
         None => (name, Kind::Whole),
     };
     let rest = name.strip_prefix(PREFIX)?.strip_suffix(END)?;
     let mut parts = rest.split(|byte| *byte == b'-');
-    let is_number = |part: &[u8]| !part.is_empty() && part.len() <= 20 && part.iter().all(u8::is_ascii_digit);
-    let is_one = is_number(parts.next()?) && is_number(parts.next()?) && parts.next().is_none();
-    is_one.then_some(kind)
+    let (pid, number) = (plain_decimal(parts.next()?)?, plain_decimal(parts.next()?)?);
+    let name = Name { pid: i32::try_from(pid).ok()?, number };
+    parts.next().is_none().then_some((name, kind))
 }
 
 #[cfg(test)]
@@ -70,9 +70,9 @@ mod tests {
     fn names_are_read_back_and_others_are_not() {
         let name = Name { pid: i32::MAX, number: u64::MAX };
         assert_eq!(name.file().as_c_str(), c"recorder-2147483647-18446744073709551615.bcr");
-        assert_eq!(parse(name.file().as_bytes()), Some(Kind::Whole));
+        assert_eq!(parse(name.file().as_bytes()), Some((name, Kind::Whole)));
         assert_eq!(name.unfinished().as_c_str(), c".recorder-2147483647-18446744073709551615.bcr.tmp");
-        assert_eq!(parse(name.unfinished().as_bytes()), Some(Kind::Unfinished));
+        assert_eq!(parse(name.unfinished().as_bytes()), Some((name, Kind::Unfinished)));
         for other in [
             "",
             "recorder-1-2.bcr.tmp",
@@ -81,6 +81,8 @@ mod tests {
             "recorder-1-2-3.bcr",
             "recorder--2.bcr",
             "recorder-1-x.bcr",
+            "recorder-1-18446744073709551616.bcr",
+            "recorder-2147483648-2.bcr",
             "recorder-1-2.bcr~",
             "looper-1-2.bcr",
         ] {
