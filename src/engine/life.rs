@@ -7,9 +7,9 @@ use super::install::{Engine, Failure, Handles};
 use super::settings::Settings;
 use crate::log_info;
 use crate::report::filter::FILTER;
-use crate::report::listeners;
-use crate::report::shown;
 use crate::report::upload::UPLOADER;
+use crate::report::writer::Writer;
+use crate::report::{lent, listeners, shown};
 use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
@@ -313,7 +313,10 @@ pub fn at_exit() {
     let has_looked = user.orders.look_now(STOP_NS);
     let order = user.evidence.lock().last_order();
     let end = Ticks::now().plus(STOP_NS);
-    let is_stored = wait_until(&user, end, &mut || !user.evidence.lock().has_ended_up_to(order));
+    let is_stored = wait_until(&user, end, &mut || {
+        lent::with(Writer::finish);
+        !user.evidence.lock().has_unstored_up_to(order)
+    });
     if !has_looked || !is_stored || is_in_callback() || program::holds(at_exit as *const () as usize) {
         return;
     }

@@ -245,25 +245,60 @@ static void kill_children(unsigned times) {
 static void sixty(void) { kill_children(60); }
 static void thousand(void) { kill_children(1000); }
 
-/* What is executed for `exits`: ends itself inside a block. */
+static void exits_by_message(bc_log_level level, const char *message, void *unused) {
+  (void)level;
+  (void)unused;
+  if (strstr(message, "has been blocked") != NULL) {
+    exit(0);
+  }
+}
+
+static bool exits_by_second(const bc_block *block, void *unused) {
+  (void)unused;
+  if (block->tag == 2) {
+    exit(0);
+  }
+  return true;
+}
+
+static void *blocks_too(void *unused) {
+  bc_dispatch_begin(watched("another loop"), "another block", 2);
+  pause();
+  return unused;
+}
+
+/* What is executed for `exits` and those behind it: ends itself inside a block. */
 static void leaver(void) {
-  const char *directory = getenv("KILLED_DIRECTORY");
-  if (directory == NULL) {
+  const char *directory = getenv("KILLED_DIRECTORY"), *where = getenv("KILLED_WHERE");
+  if (directory == NULL || where == NULL) {
     return;
   }
+  bool in_handler = strcmp(where, "handler") == 0, in_filter = strcmp(where, "filter") == 0;
   bc_config config = config_of(THRESHOLD_MS);
   config.report_dir = directory;
+  CHECK_OK(bc_set_log_handler(in_handler ? exits_by_message : NULL, NULL));
   install_and_start(&config);
+  CHECK_OK(bc_set_filter(in_filter ? exits_by_second : NULL, NULL));
   bc_dispatch_begin(watched("the child's loop"), "a block", 1);
-  WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 20000);
+  if (!in_handler) {
+    WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 20000);
+  }
+  if (in_filter) {
+    start_thread(blocks_too, NULL);
+  }
+  if (in_handler || in_filter) {
+    pause_ms(60000);
+    _exit(1);
+  }
   exit(0);
 }
 
 /* A program that ends in order inside a block: the block has ended, nothing is left to be found, and nobody waits. */
-static void exits(void) {
+static void exits_in(const char *where) {
   char directory[300];
-  snprintf(directory, sizeof directory, "%s/reports", fresh_directory("exits"));
+  snprintf(directory, sizeof directory, "%s/reports", fresh_directory(where));
   setenv("KILLED_DIRECTORY", directory, 1);
+  setenv("KILLED_WHERE", where, 1);
   pid_t pid = start_case("leaver");
   int status;
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
@@ -282,4 +317,10 @@ static void exits(void) {
   CHECK(recover(directory) == 0, "told as killed");
 }
 
-CASES({"leaver", leaver}, {"exits", exits}, {"child", child}, {"sixty", sixty}, {"thousand", thousand})
+static void exits(void) { exits_in("main"); }
+/* The writer's own thread runs these. */
+static void exits_in_handler(void) { exits_in("handler"); }
+static void exits_in_filter(void) { exits_in("filter"); }
+
+CASES({"leaver", leaver}, {"exits", exits}, {"exits_in_handler", exits_in_handler}, {"exits_in_filter", exits_in_filter},
+      {"child", child}, {"sixty", sixty}, {"thousand", thousand})
