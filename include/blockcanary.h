@@ -107,7 +107,8 @@ enum bc_block_state
    */
   BC_BLOCK_ENDED = 3,
   /**
-   * The process died inside it; recovered by a later start.
+   * The process died inside it; recovered by a later start. Its durations are those that were known last, lower bounds;
+   * thread id and times on CLOCK_MONOTONIC are those of the dead process, perhaps of an earlier boot.
    */
   BC_BLOCK_KILLED = 4,
 };
@@ -623,7 +624,7 @@ typedef struct bc_health {
    */
   uint64_t calls_misused;
   /**
-   * Blocks that have ended, each once.
+   * Blocks that have ended, each once; and those recovered from processes that were killed in them.
    */
   uint64_t blocks_seen;
   /**
@@ -917,7 +918,8 @@ bc_status bc_install(const struct bc_config *config);
 
 /**
  * Begins watching. Does nothing if it has begun. Dispatches that are open count from now. Blocks in `report_dir` in which
- * an earlier process was killed are told to the listeners that are set now, and are not told again.
+ * an earlier process was killed are told to the listeners that are set now, and are not told again. A report of one that
+ * could not be stored is stored by a later start.
  *
  * Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
  *
@@ -979,7 +981,8 @@ bc_status bc_pause(void);
 bc_status bc_resume(void);
 
 /**
- * Waits until every block that has ended by now is stored and has been handed to the listener.
+ * Waits until every block that has ended by now is stored and has been handed to the listeners, and every one in which an
+ * earlier process was killed, too, if watching has begun.
  *
  * Returns BC_OK, BC_ERROR_TIMEOUT, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_WRONG_THREAD (from a callback),
  * BC_ERROR_INTERNAL.

@@ -161,6 +161,98 @@ fn nothing_is_left_when_all_have_ended() {
 }
 
 #[test]
+fn a_block_that_ends_needs_no_more_of_the_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = TempDir::new("recorder-full");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    stack(&mut evidence, START_NS, &["inner", "outer"]);
+    let mut recorder = Recorder::new(DEAD, 1, 2, zeroed::<Space>());
+    (1..=2).for_each(|id| keep(&mut recorder, &directory, id, 5, &evidence));
+    let blocks = || {
+        let file = fs::File::open(recorder_in(folder.path())).unwrap();
+        // Some file systems find a place on the device only then.
+        file.sync_all().unwrap();
+        file.metadata().unwrap().blocks()
+    };
+    let before = blocks();
+    recorder.free(Some(&directory), 2);
+    assert_eq!(blocks(), before);
+    // The place can be had again, as often as there are blocks.
+    for id in 3..=5 {
+        keep(&mut recorder, &directory, id, 7, &evidence);
+        recorder.free(Some(&directory), id);
+    }
+    drop(recorder);
+    let taken = recorder_in(folder.path());
+    let mut recovery = Recovery::new(DEAD, 7, None, zeroed::<Buffer>());
+    assert!(recovery.find(&directory, &mut [0; NAMES]));
+    assert_eq!(recovery.record().unwrap().id, 1);
+    assert!(!taken.exists());
+    let before = blocks();
+    recovery.free();
+    assert_eq!(blocks(), before);
+    assert!(!recovery.find(&directory, &mut [0; NAMES]));
+}
+
+#[test]
+fn a_block_without_a_report_is_told_once_and_kept_for_a_while() {
+    let folder = TempDir::new("recorder-owed");
+    let directory = open(folder.path());
+    let mut evidence = Evidence::default();
+    stack(&mut evidence, START_NS, &["inner", "outer"]);
+    let mut recorder = Recorder::new(DEAD, 1, 3, zeroed::<Space>());
+    (1..=3).for_each(|id| keep(&mut recorder, &directory, id, 5, &evidence));
+    drop(recorder);
+    let own = Owner { pid: process::id(), started: process::started(process::id()).unwrap() };
+    let mut tries = 0;
+    let mut names = [0; NAMES];
+    // The same installation starts again, and others come after it.
+    for installation in 1..=20 {
+        let mut recovery = Recovery::new(own, installation * 1000, None, zeroed::<Buffer>());
+        for _ in 0..2 {
+            let mut ids = Vec::new();
+            while recovery.find(&directory, &mut names) {
+                let id = recovery.record().unwrap().id;
+                ids.push((id, recovery.is_told()));
+                if id == 2 { recovery.owe() } else { recovery.free() }
+            }
+            match tries {
+                0 => assert_eq!(ids, [(1, false), (2, false), (3, false)]),
+                1..10 => assert_eq!(ids, [(2, true)], "try {tries}"),
+                _ => assert_eq!(ids, []),
+            }
+            tries += 1;
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), usize::from(tries < 10), "try {tries}");
+        }
+    }
+}
+
+#[test]
+fn one_that_cannot_be_written_any_more_goes_with_all_blocks() {
+    let folder = TempDir::new("recorder-closed");
+    let directory = open(folder.path());
+    let mut recorder = Recorder::new(DEAD, 1, 2, zeroed::<Space>());
+    (1..=2).for_each(|id| keep(&mut recorder, &directory, id, 5, &Evidence::default()));
+    // As a program that closes whatever is open, and then opens something.
+    let file = recorder_in(folder.path());
+    let mut open_ones = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    let its = open_ones.find(|path| fs::read_link(path).is_ok_and(|to| to == file)).unwrap();
+    let its: i32 = its.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let null = fs::File::open("/dev/null").unwrap();
+    // SAFETY: takes numbers; nobody but the recorder has the descriptor, which checks it before each use.
+    assert_eq!(unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&null), its) }, its);
+    recorder.free(Some(&directory), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "what has ended would be told as killed");
+    keep(&mut recorder, &directory, 2, 7, &Evidence::default());
+    drop(recorder);
+    // SAFETY: ours since then.
+    unsafe { libc::close(its) };
+    let ids: Vec<_> = recovered(&directory, empty_parcel()).iter().map(|report| report["id"].clone()).collect();
+    assert_eq!(ids, [2]);
+}
+
+#[test]
 fn one_whose_directory_went_elsewhere_holds_nothing_any_more() {
     let folder = TempDir::new("recorder-moved");
     let (here, there) = (folder.path().join("here"), folder.path().join("there"));
@@ -281,13 +373,7 @@ fn damage_makes_no_block_and_costs_no_other() {
     let whole = fs::read(&file).unwrap();
     let originals = recovered(&directory, parcel);
     assert_eq!(originals.len(), PLACES);
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = random(0x9e37_79b9_7f4a_7c15);
     // Where something is: damage elsewhere is none.
     let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
     let (mut kept, mut lost) = (0, 0);

@@ -12,16 +12,6 @@ use std::fs;
 
 const ROUNDS: u64 = 10_000;
 
-fn random(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below.max(1) as u64) as usize
-    }
-}
-
 /// Bits flipped, an end cut off, a part overwritten or moved, or everything gone.
 fn damaged(whole: &[u8], random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     let mut bytes = whole.to_vec();

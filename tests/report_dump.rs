@@ -1,8 +1,8 @@
 //! A dump's text, as `ndk-stack` and eyes read it.
 
-use blockcanary::abi::{bc_frame, bc_sample_method};
+use blockcanary::abi::bc_sample_method;
 use blockcanary::report::dump::Page;
-use blockcanary::report::resolve::{Copy, Resolver};
+use blockcanary::report::resolve::{Copy, Resolver, unknown};
 use blockcanary::report::sink::{Memory, Sink};
 use blockcanary::report::text_space::TextSpace;
 use blockcanary::sample::doing::Doing;
@@ -36,17 +36,9 @@ fn named() -> &'static Lock<Named> {
 
 fn page(redact_paths: bool) -> Page {
     static OFFSET: AtomicI32 = AtomicI32::new(3600);
-    let unnamed = bc_frame {
-        pc: 0,
-        module_offset: 0,
-        symbol_offset: 0,
-        module: std::ptr::null(),
-        build_id: std::ptr::null(),
-        symbol: std::ptr::null(),
-    };
     Page {
         resolver: Resolver::new(named(), leak(Copy::NONE, 16), redact_paths),
-        frames: vec![unnamed; 4].leak(),
+        frames: vec![unknown(0); 4].leak(),
         text: TextSpace::new(leak(0, 4096)),
         pid: 4242,
         process_name: b"com.example.game",

@@ -15,7 +15,7 @@ pub struct bc_health {
     pub loops_refused: u64,
     /// Calls with a stale token, on the wrong thread, an end without a begin, names lost beyond depth 16.
     pub calls_misused: u64,
-    /// Blocks that have ended, each once.
+    /// Blocks that have ended, each once; and those recovered from processes that were killed in them.
     pub blocks_seen: u64,
     /// Of these, those handed to the listeners.
     pub blocks_delivered: u64,

@@ -69,7 +69,8 @@ pub enum bc_block_state {
     BC_BLOCK_HANG = 2,
     /// It has ended.
     BC_BLOCK_ENDED = 3,
-    /// The process died inside it; recovered by a later start.
+    /// The process died inside it; recovered by a later start. Its durations are those that were known last, lower bounds;
+    /// thread id and times on CLOCK_MONOTONIC are those of the dead process, perhaps of an earlier boot.
     BC_BLOCK_KILLED = 4,
 }
 

@@ -7,9 +7,9 @@ use super::install::{Engine, Failure, Handles};
 use super::settings::Settings;
 use crate::log_info;
 use crate::report::filter::FILTER;
-use crate::report::listeners;
-use crate::report::shown;
 use crate::report::upload::UPLOADER;
+use crate::report::writer::Writer;
+use crate::report::{lent, listeners, shown};
 use crate::sample::{desk, request};
 use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
@@ -321,9 +321,12 @@ pub fn at_exit() {
     // A callback that does not return keeps its thread from anything else.
     let calls_end = Ticks::now().plus(STOP_NS);
     let is_held_up = || is_calling() && Ticks::now() >= calls_end;
-    let has_ended = || !user.evidence.lock().has_ended_up_to(order);
-    wait_until(&user, end, &mut || has_ended() || is_held_up());
-    if !has_looked || !has_ended() || !may_be_unloaded {
+    let is_stored = || !user.evidence.lock().has_unstored_up_to(order);
+    wait_until(&user, end, &mut || {
+        lent::with(Writer::finish);
+        is_stored() || is_held_up()
+    });
+    if !has_looked || !is_stored() || !may_be_unloaded {
         return;
     }
     let handles = *user;

@@ -38,7 +38,8 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
 }
 
 /// Begins watching. Does nothing if it has begun. Dispatches that are open count from now. Blocks in `report_dir` in which
-/// an earlier process was killed are told to the listeners that are set now, and are not told again.
+/// an earlier process was killed are told to the listeners that are set now, and are not told again. A report of one that
+/// could not be stored is stored by a later start.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_INTERNAL.
 ///
@@ -106,7 +107,8 @@ pub extern "C" fn bc_resume() -> bc_status {
     status(life::resume())
 }
 
-/// Waits until every block that has ended by now is stored and has been handed to the listener.
+/// Waits until every block that has ended by now is stored and has been handed to the listeners, and every one in which an
+/// earlier process was killed, too, if watching has begun.
 ///
 /// Returns BC_OK, BC_ERROR_TIMEOUT, BC_ERROR_INVALID_STATE (not installed), BC_ERROR_WRONG_THREAD (from a callback),
 /// BC_ERROR_INTERNAL.

@@ -136,10 +136,8 @@ fn remove(places: &mut [Option<&'static mut Parcel>], number: usize) -> Option<&
 mod tests {
     use super::*;
     use crate::abi::bc_block_state::{self, BC_BLOCK_ENDED, BC_BLOCK_ONGOING};
-    use crate::report::text_space::TextSpace;
 
     fn delivery() -> Delivery {
-        let _ = TextSpace::new(&mut []);
         Delivery::new(core::array::from_fn(|_| {
             Some(Box::leak(Box::new(Parcel::new(&mut [], &mut [], &mut [], &mut [], &mut []))))
         }))

@@ -41,14 +41,10 @@ pub struct Filing {
 }
 
 impl Filing {
-    /// Closes its files.
+    /// Closes its files. What is left in recorders is found by who comes next.
     pub fn close(&mut self) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.close();
-        }
-        if let Some(recovery) = &mut self.recovery {
-            recovery.close();
-        }
+        self.recorder = None;
+        self.recovery = None;
         self.store = None;
         self.memory = None;
     }
@@ -86,11 +82,13 @@ impl Filing {
         recorder.free(store.directory().ok().map(|(directory, _)| directory), id);
     }
 
-    /// Files the next block that an earlier process was killed in; `false`: there is none.
-    pub fn recover(&mut self, parcel: &mut Parcel) -> bool {
-        let Some((recovery, store)) = self.recovery.as_mut().zip(self.store.as_mut()) else { return false };
+    /// Files the next block that an earlier process was killed in, and says whether the listeners are to be told of it: of one
+    /// whose report only could not be stored before they have been. `None`: there is none.
+    pub fn recover(&mut self, parcel: &mut Parcel) -> Option<bool> {
+        let (recovery, store) = self.recovery.as_mut().zip(self.store.as_mut())?;
         let is_found = store.directory().is_ok_and(|(directory, names)| recovery.find(directory, names));
-        let Some(record) = recovery.record().filter(|_| is_found) else { return false };
+        let record = recovery.record().filter(|_| is_found)?;
+        let is_news = !recovery.is_told();
         let past = record.surroundings;
         let name = Name::new(record.start_unix_ms, past.utc_offset_s, past.pid, record.id);
         parcel.restore(&record);
@@ -98,12 +96,12 @@ impl Filing {
         self.look(parcel);
         let is_stored = self.write(parcel, &name);
         if let Some(recovery) = &mut self.recovery {
-            recovery.free();
+            if is_stored { recovery.free() } else { recovery.owe() }
         }
         if is_stored {
             self.tell_path(parcel, &name);
         }
-        true
+        Some(is_news)
     }
 
     /// Files one state of a block, and tells it where its report is. `true`: some other report is to be written again.

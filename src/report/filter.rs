@@ -26,6 +26,7 @@ pub enum Verdict {
 }
 
 /// Decides.
+#[derive(Clone, Copy)]
 pub struct Judge {
     /// See `bc_config`.
     pub ignored: ModuleList<'static>,

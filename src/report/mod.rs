@@ -12,6 +12,7 @@ pub mod filing;
 pub mod filter;
 pub mod hot;
 pub mod json;
+pub mod lent;
 pub mod listeners;
 pub mod merge;
 mod module_file;

@@ -166,7 +166,7 @@ fn fixed(text: &[u8], width: usize, end: u8) -> Option<(u16, &[u8])> {
 }
 
 /// A decimal number without zeros in front.
-fn plain_decimal(text: &[u8]) -> Option<u64> {
+pub fn plain_decimal(text: &[u8]) -> Option<u64> {
     let plain = text == b"0" || text.first().is_some_and(|&first| first != b'0');
     let value = text.iter().try_fold(0u64, |value, digit| {
         if !digit.is_ascii_digit() {

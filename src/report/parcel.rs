@@ -9,7 +9,7 @@ use super::merge::Stacks;
 use super::module_list::ModuleList;
 use super::resolve::{Resolver, unresolved};
 use super::sink::{Memory, Sink};
-use super::text_space::TextSpace;
+use super::text_space::{TextSpace, bytes_of};
 use super::view::Samples;
 use crate::abi::{bc_block, bc_block_state, bc_frame, bc_sample};
 use crate::sample::case::Case;
@@ -19,7 +19,7 @@ use crate::sample::evidence::{Evidence, OtherThread, Sample};
 use crate::sample::named::Key;
 use crate::sample::what::Kind;
 use crate::sys::counters::SAMPLES_LOST;
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::ptr;
 use past::Past;
 
@@ -256,10 +256,8 @@ impl Parcel {
 
     /// For the text and JSON forms.
     pub fn block(&self) -> Block<'_> {
-        let text = |text: *const c_char| {
-            // SAFETY: null, or a string of this parcel's own, which is borrowed for as long.
-            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
-        };
+        // SAFETY: null, or a string of this parcel's own, which is borrowed for as long.
+        let text = |text| unsafe { bytes_of(text) };
         Block {
             id: self.case.id,
             state: self.state,

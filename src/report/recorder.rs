@@ -18,13 +18,13 @@ use crate::log_warn;
 use crate::sys::errno::Errno;
 use crate::sys::fd::Fd;
 use crate::sys::files;
-use layout::{MOST_PLACES, Owner, TOP};
-use name::FileName;
-use space::{Place, Space};
+use layout::{MOST_PLACES, OTHER_HALF, Owner, SAME_HALF, TOP};
+use name::Name;
+use space::Space;
 
 /// An installation's own. Used by one thread at a time.
 pub struct Recorder<'m> {
-    name: FileName,
+    name: Name,
     owner: Owner,
     places: u32,
     file: Option<Fd>,
@@ -36,7 +36,7 @@ pub struct Recorder<'m> {
 impl<'m> Recorder<'m> {
     /// Not in any directory yet. `number` tells it from others of the process; room for so many blocks at once.
     pub fn new(owner: Owner, number: u64, places: u32, space: &'m mut Space) -> Recorder<'m> {
-        let name = FileName::new(owner.pid, number);
+        let name = Name { pid: owner.pid, number };
         Recorder { name, owner, places: places.min(MOST_PLACES), file: None, space, has_warned: false }
     }
 
@@ -55,7 +55,7 @@ impl<'m> Recorder<'m> {
         // Not before: what a file that has gone elsewhere holds is taken out of it with the same memory.
         let room = self.space.held.as_mut_slice();
         let length = encode::encode(block, context, &mut self.space.known, room);
-        let written = length.ok_or(Errno(libc::ENOSPC)).and_then(|length| self.write(place, length));
+        let written = length.ok_or(Errno(libc::ENOSPC)).and_then(|length| self.write(place, OTHER_HALF, length));
         if let Some(place) = self.space.places.get_mut(place).filter(|_| written.is_ok()) {
             place.id = block.id;
         }
@@ -67,13 +67,19 @@ impl<'m> Recorder<'m> {
     /// A block has ended, and its report is stored. With the last one the file goes.
     pub fn free(&mut self, directory: Option<&Fd>, id: u64) {
         let Some(place) = self.space.places.iter().position(|place| place.id == id && id != 0) else { return };
-        if let Err(error) = self.write(place, 0) {
-            self.warn(error);
-        }
-        if let Some(place) = self.space.places.get_mut(place) {
-            place.id = 0;
+        match self.write(place, SAME_HALF, 0) {
+            Ok(()) => self.space.places.iter_mut().skip(place).take(1).for_each(|place| place.id = 0),
+            // The block must not be told again: the file goes. Blocks that go on come in again with their next sample.
+            Err(error) => {
+                self.warn(error);
+                self.forget_all();
+            }
         }
         self.remove_if_empty(directory);
+    }
+
+    fn forget_all(&mut self) {
+        self.space.places.iter_mut().for_each(|place| place.id = 0);
     }
 
     fn remove_if_empty(&mut self, directory: Option<&Fd>) {
@@ -82,25 +88,22 @@ impl<'m> Recorder<'m> {
             && self.file.take().is_some()
             && let Some(directory) = directory
         {
-            let _ = files::remove(directory, self.name.as_c_str());
+            let _ = files::remove(directory, self.name.file().as_c_str());
         }
     }
 
-    /// Closes the file. What is left in it is found by who comes next.
-    pub fn close(&mut self) {
-        self.file = None;
-    }
-
-    /// Writes the other half of a place than the last time.
-    fn write(&mut self, place: usize, length: usize) -> Result<(), Errno> {
+    /// Writes the other half of a place than the last time, or the same. To the same one only a front that says that the
+    /// place is free: what it is written over is there, so the disk need not have room, and it is written whole or not at
+    /// all, because it lies within one page.
+    fn write(&mut self, place: usize, step: u64, length: usize) -> Result<(), Errno> {
         let Some(file) = &self.file else { return Ok(()) };
         if !file.is_intact() {
             return Err(Errno(libc::EBADF));
         }
         let state = self.space.places.get_mut(place).ok_or(Errno(libc::EINVAL))?;
-        let sequence = state.sequence + 1;
+        let sequence = state.sequence + step;
         let held = self.space.held.get(..length).unwrap_or_default();
-        self.space.top = layout::top(sequence, self.owner, held);
+        self.space.top = layout::top(sequence, self.owner, 0, held);
         let at = layout::half_at(place as u32, (sequence & 1) as u8);
         // What it holds first: without a front that fits it counts for nothing.
         files::write_at(file, at + TOP as u64, held)?;
@@ -111,7 +114,8 @@ impl<'m> Recorder<'m> {
 
     /// Makes the file, if it is not there or somebody has removed it.
     fn open(&mut self, directory: &Fd) -> Result<(), Errno> {
-        let name = self.name.as_c_str();
+        let name = self.name.file();
+        let name = name.as_c_str();
         if self.file.as_ref().is_some_and(|file| files::is_at(file, directory, name)) {
             return Ok(());
         }
@@ -131,10 +135,10 @@ impl<'m> Recorder<'m> {
         // ended. Blocks that go on come in again with their next sample.
         for number in 0..self.space.places.len() {
             if self.space.places.get(number).is_some_and(|place| place.id != 0) {
-                let _ = self.write(number, 0);
+                let _ = self.write(number, SAME_HALF, 0);
             }
         }
-        self.space.places.iter_mut().for_each(|place| *place = Place { id: 0, ..*place });
+        self.forget_all();
         self.file = Some(file);
         Ok(())
     }

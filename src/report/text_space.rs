@@ -1,4 +1,5 @@
-//! Strings of one block, each ending in a NUL, in memory of a fixed size.
+//! Strings of one block, each ending in a NUL, in memory of a fixed size; and strings of C's read back.
+#![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -34,6 +35,15 @@ impl TextSpace {
     pub fn put_some(&mut self, text: &CStr) -> *const c_char {
         if text.is_empty() { ptr::null() } else { self.put(text.to_bytes()) }
     }
+}
+
+/// The bytes of a string; `None` for null.
+///
+/// # Safety
+/// The pointer is null or leads to a string that ends in a NUL and stays as it is for `'a`.
+pub unsafe fn bytes_of<'a>(string: *const c_char) -> Option<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! another version; fields are read as plain integers and checked before they become an enumeration or a bool.
 #![allow(unsafe_code)]
 
+use super::text_space::bytes_of;
 use crate::abi::{bc_frame, bc_sample, bc_sample_method};
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::marker::PhantomData;
 
 /// The samples of a block, oldest first.
@@ -199,11 +200,8 @@ fn method(value: u32) -> Option<bc_sample_method> {
 /// # Safety
 /// The pointer is NULL or leads to a string that ends in a NUL and stays for `'a`.
 unsafe fn string<'a>(pointer: *const c_char) -> Option<&'a [u8]> {
-    if pointer.is_null() {
-        return None;
-    }
     // SAFETY: the caller's promise.
-    let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
+    let bytes = unsafe { bytes_of(pointer) };
     // Nothing has an empty name: it is not known then.
-    (!bytes.is_empty()).then_some(bytes)
+    bytes.filter(|bytes| !bytes.is_empty())
 }

@@ -3,6 +3,7 @@
 use super::delivery::Delivery;
 use super::filing::Filing;
 use super::filter::{Judge, Verdict};
+use super::lent;
 use super::parcel::Parcel;
 use super::remark;
 use super::resolve::Resolver;
@@ -44,7 +45,7 @@ impl Writer {
         loop {
             let heard = self.bell.heard();
             let quit = self.quit.load(Acquire);
-            log::tell_deferred();
+            lent::during(self, log::tell_deferred);
             if self.tidy.swap(false, AcqRel) {
                 self.filing.tidy();
             }
@@ -89,7 +90,8 @@ impl Writer {
             self.filing.look(parcel);
         }
         let is_end = parcel.state == BC_BLOCK_ENDED;
-        let verdict = self.judge.judge(parcel, is_end);
+        let judge = self.judge;
+        let verdict = lent::during(self, || judge.judge(parcel, is_end));
         parcel.case.is_wanted = match verdict {
             Verdict::Wanted => Some(true),
             Verdict::Refused => Some(false),
@@ -106,10 +108,10 @@ impl Writer {
             self.filing.forget_record(parcel.case.id);
             BLOCKS_SEEN.add_one();
         }
-        let (told, repeat) = (parcel.case, parcel.repeats.count);
+        self.note(number, parcel, is_end);
         let mut is_posted = true;
         if is_wanted && !is_for_record {
-            remark::block(parcel);
+            lent::during(self, || remark::block(parcel));
             is_posted = self.post(parcel);
         } else {
             if is_end {
@@ -117,19 +119,40 @@ impl Writer {
             }
             self.delivery.give_back(parcel);
         }
-        let mut evidence = self.evidence.lock();
-        if is_end && is_posted {
-            evidence.close_case(number);
-        } else if let Some(case) = evidence.case_mut(number).filter(|case| case.id == told.id) {
-            (case.is_wanted, case.is_stored, case.shares) = (told.is_wanted, told.is_stored, told.shares);
-            case.repeat = repeat;
-            if is_end {
-                case.due = Due { telling: true, ..Due::default() };
+        if is_end {
+            let mut evidence = self.evidence.lock();
+            match evidence.case_mut(number).filter(|_| !is_posted) {
+                Some(case) => case.due = Due { telling: true, ..Due::default() },
+                None => evidence.close_case(number),
             }
         }
-        drop(evidence);
         self.delivery.progress.ring();
         true
+    }
+
+    /// Notes with a case what has become of a state of it. After its end nothing is to be written of it any more.
+    fn note(&self, number: usize, parcel: &Parcel, is_end: bool) {
+        let told = &parcel.case;
+        let mut evidence = self.evidence.lock();
+        if let Some(case) = evidence.case_mut(number).filter(|case| case.id == told.id) {
+            (case.is_wanted, case.is_stored, case.shares) = (told.is_wanted, told.is_stored, told.shares);
+            case.repeat = parcel.repeats.count;
+            if is_end {
+                case.due = Due::default();
+            }
+        }
+    }
+
+    /// Writes all that is due, for a process that ends in a callback on this thread. No listener is told any more.
+    pub fn finish(&mut self) {
+        loop {
+            while let Some(parcel) = self.delivery.next() {
+                self.delivery.delivered(parcel);
+            }
+            if !self.write_next() {
+                return self.filing.amend(true);
+            }
+        }
     }
 
     /// Hands a parcel to the reporter; an end only when those before it have been. `false`: it has to wait.
@@ -195,17 +218,19 @@ impl Writer {
             return false;
         }
         let Some(parcel) = self.delivery.empty() else { return false };
-        let is_found = self.filing.recover(parcel);
-        if is_found {
+        let is_news = self.filing.recover(parcel);
+        if is_news == Some(true) {
             BLOCKS_SEEN.add_one();
-            remark::block(parcel);
+            lent::during(self, || remark::block(parcel));
             self.delivery.post(parcel);
         } else {
             self.delivery.give_back(parcel);
+        }
+        if is_news.is_none() {
             self.delivery.recovers.store(false, Release);
             self.delivery.progress.ring();
         }
-        is_found
+        is_news.is_some()
     }
 
     /// Copies the next case that has something due. Says which it was, and whether only the flight recorder is to know.

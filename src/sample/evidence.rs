@@ -185,6 +185,11 @@ impl Evidence {
         self.cases.iter().any(|case| case.phase == Phase::Ended && case.order <= order)
     }
 
+    /// Is there a block up to this order that has ended and is not stored yet? Others may wait for the listeners still.
+    pub fn has_unstored_up_to(&self, order: u64) -> bool {
+        self.cases.iter().any(|case| case.due.ended && case.order <= order)
+    }
+
     /// The next case that the writer has something to do with, oldest block first.
     pub fn next_due(&self) -> Option<usize> {
         let due = self.cases.iter().enumerate().filter(|(_, case)| case.due.any() && case.held.is_none());

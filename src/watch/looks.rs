@@ -405,7 +405,7 @@ impl Looks {
 }
 
 /// Tells the flight recorder of a block that goes on: whenever it has become longer by a quarter, because the first samples
-/// tell most, and then so seldom that it costs nothing.
+/// tell most, or by `RECORD_NS`, which is so seldom that it costs nothing.
 fn record_if_due(case: &mut Case, now: Ticks) -> bool {
     let patience_ns = (case.recorded.since(case.from) / 4).min(RECORD_NS);
     let is_due = case.phase == Phase::Open && now.since(case.recorded) >= patience_ns;

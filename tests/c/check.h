@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* CHECK(condition, format, figures...) */
 #define CHECK(condition, ...)                                      \
@@ -56,6 +57,10 @@ struct test_case {
   }
 
 int run_case(const struct test_case *cases, uint64_t count, int argc, char **argv);
+
+/* Runs another case of the same program in a process of its own, executed anew, so that it has nothing of this one but the
+ * environment. */
+pid_t start_case(const char *name);
 
 /* CLOCK_MONOTONIC. */
 uint64_t now_ns(void);

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -102,22 +103,37 @@ static void failing(void) {
   CHECK_OK(bc_uninstall());
 }
 
-/* A file system of 64 KiB that somebody fills up. */
-static void full(void) {
-  snprintf(directory, sizeof directory, "%s", fresh_directory("full"));
+/* A file system of this size as the directory for reports. */
+static void mount_small(const char *name, const char *size) {
+  snprintf(directory, sizeof directory, "%s", fresh_directory(name));
   CHECK(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-            mount("none", directory, "tmpfs", 0, "size=64k") == 0,
-        "no file system of 64 KiB can be had: %s", strerror(errno));
-  install();
-  bc_loop *loop = watched("full");
-  CHECK(stores(loop, 1), "nothing is stored while there is room");
-  char filler[400], bytes[4096] = {0};
+            mount("none", directory, "tmpfs", 0, size) == 0,
+        "no file system of %s can be had: %s", size, strerror(errno));
+}
+
+static char filler[400];
+
+static void fill_up(void) {
+  static const char bytes[4096];
   snprintf(filler, sizeof filler, "%s/filler", directory);
   int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   CHECK(fd >= 0, "%s", strerror(errno));
   while (write(fd, bytes, sizeof bytes) > 0) {
   }
-  CHECK(errno == ENOSPC, "%s", strerror(errno));
+  CHECK(errno == ENOSPC && close(fd) == 0, "%s", strerror(errno));
+}
+
+static void make_room(void) {
+  CHECK(unlink(filler) == 0, "%s", strerror(errno));
+}
+
+/* A file system of 64 KiB that somebody fills up. */
+static void full(void) {
+  mount_small("full", "size=64k");
+  install();
+  bc_loop *loop = watched("full");
+  CHECK(stores(loop, 1), "nothing is stored while there is room");
+  fill_up();
   for (uint64_t tag = 2; tag < 7; tag++) {
     CHECK(!stores(loop, tag), "stored without room");
     CHECK(unfinished() == 0, "%d unfinished files", unfinished());
@@ -125,10 +141,76 @@ static void full(void) {
   CHECK(health().reports_failed == 10, "%d failed", (int)health().reports_failed);
   CHECK(strstr(last_warning, "no room") != NULL, "%s", last_warning);
   CHECK(is_stored(1), "the older report is gone");
-  CHECK(close(fd) == 0 && unlink(filler) == 0, "%s", strerror(errno));
+  make_room();
   CHECK(stores(loop, 7), "no report although there is room again");
   printf("5 blocks without room: %d reports failed, %d written in all\n", (int)health().reports_failed,
          (int)health().reports_written);
+  CHECK_OK(bc_uninstall());
+}
+
+/* What is executed for `killed_when_full`: dies in a block that its listener has been told of. */
+static void victim(void) {
+  const char *place = getenv("DISKS_DIRECTORY");
+  if (place == NULL) {
+    return;
+  }
+  bc_config config = config_of(30);
+  config.report_dir = place;
+  install_and_start(&config);
+  bc_dispatch_begin(watched("killed"), "killed", 1);
+  WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 60000);
+  raise(SIGKILL);
+}
+
+static void expect_killed(const char *when, int reports, int recorders) {
+  flush();
+  CHECK(blocks_in(BC_BLOCK_KILLED) == 1, "told %u times %s", blocks_in(BC_BLOCK_KILLED), when);
+  CHECK(files_in(directory, ".json") == reports && unfinished() == 0, "%d reports %s", files_in(directory, ".json"), when);
+  CHECK(files_in(directory, ".bcr") == recorders, "%d recorders %s", files_in(directory, ".bcr"), when);
+}
+
+static char text[1024 * 1024];
+
+/* A kill leaves a block on a disk that is full when it is found: told once, and its report comes when there is room. */
+static void killed_when_full(void) {
+  mount_small("killed_when_full", "size=256k");
+  setenv("DISKS_DIRECTORY", directory, 1);
+  int status;
+  CHECK(waitpid(start_case("victim"), &status, 0) > 0 && WIFSIGNALED(status), "status %x", status);
+  DIR *entries = opendir(directory);
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    if (strncmp(entry->d_name, "looper-", 7) == 0) {
+      CHECK(unlinkat(dirfd(entries), entry->d_name, 0) == 0, "%s", strerror(errno));
+    }
+  }
+  closedir(entries);
+  fill_up();
+  install();
+  expect_killed("without room", 0, 1);
+  CHECK(blocks_get(BC_BLOCK_KILLED, 1)->path[0] == 0, "%s", blocks_get(BC_BLOCK_KILLED, 1)->path);
+  CHECK(health().reports_failed == 2 && strstr(last_warning, "no room") != NULL, "%d failed: %s",
+        (int)health().reports_failed, last_warning);
+  CHECK_OK(bc_stop());
+  CHECK_OK(bc_start());
+  expect_killed("by another start", 0, 1);
+  CHECK_OK(bc_uninstall());
+  install();
+  expect_killed("by another installation", 0, 1);
+  CHECK(health().blocks_seen == 0, "counted again");
+  make_room();
+  CHECK_OK(bc_stop());
+  CHECK_OK(bc_start());
+  expect_killed("when there is room", 1, 0);
+  entries = opendir(directory);
+  for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+    if (strstr(entry->d_name, ".json") != NULL) {
+      read_whole(path, text, sizeof text);
+      CHECK(json_valid(text) && json_is(text, "state", "\"killed\""), "%.300s", text);
+    }
+  }
+  closedir(entries);
   CHECK_OK(bc_uninstall());
 }
 
@@ -194,7 +276,6 @@ static void deleted(void) {
   CHECK_OK(bc_uninstall());
 }
 
-static char text[1024 * 1024];
 static unsigned whole_files;
 
 /* Every file with a report's name is whole, at whatever moment it is opened. */
@@ -302,5 +383,6 @@ static void odd_names(void) {
   printf("%u odd names\n", (unsigned)(sizeof names / sizeof names[0]));
 }
 
-CASES({"failing", failing}, {"full", full}, {"file_limit", file_limit}, {"deleted", deleted},
+CASES({"failing", failing}, {"full", full}, {"victim", victim}, {"killed_when_full", killed_when_full},
+      {"file_limit", file_limit}, {"deleted", deleted},
       {"two_hundred", two_hundred}, {"odd_names", odd_names})

@@ -28,16 +28,8 @@ static bool any_handler(void) {
   return false;
 }
 
-/* Sooner or later: on a busy machine it may not have a processor while it is looked at. */
 static bool spinner_is_caught(void) {
-  uint64_t until = now_ns() + 60000000000ull;
-  const struct dumped *found;
-  do {
-    dump_now(&dump, NULL);
-    found = dump_find(&dump, crowd[0].tid);
-    CHECK(found != NULL, "it is missing");
-  } while (found->frames == 0 && now_ns() < until);
-  return dump_has(found, spins_chain, 1);
+  return dump_has(dump_until_caught(&dump, crowd[0].tid), spins_chain, 1);
 }
 
 /* It is asked for: whatever the state, it works, and the signal is given back at once. */

@@ -95,14 +95,9 @@ static struct victim start_child(const char *base, unsigned number) {
   victim.diary = mmap(NULL, sizeof *victim.diary, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   CHECK(victim.diary != MAP_FAILED, "%s", strerror(errno));
   close(fd);
-  victim.pid = fork();
-  CHECK(victim.pid >= 0, "%s", strerror(errno));
-  if (victim.pid == 0) {
-    setenv("KILLED_DIRECTORY", victim.directory, 1);
-    setenv("KILLED_DIARY", victim.file, 1);
-    execl("/proc/self/exe", "test_killed", "child", (char *)NULL);
-    _exit(127);
-  }
+  setenv("KILLED_DIRECTORY", victim.directory, 1);
+  setenv("KILLED_DIARY", victim.file, 1);
+  victim.pid = start_case("child");
   return victim;
 }
 
@@ -250,30 +245,61 @@ static void kill_children(unsigned times) {
 static void sixty(void) { kill_children(60); }
 static void thousand(void) { kill_children(1000); }
 
-/* What is executed for `exits`: ends itself inside a block. */
+static void exits_by_message(bc_log_level level, const char *message, void *unused) {
+  (void)level;
+  (void)unused;
+  if (strstr(message, "has been blocked") != NULL) {
+    exit(0);
+  }
+}
+
+static bool exits_by_second(const bc_block *block, void *unused) {
+  (void)unused;
+  if (block->tag == 2) {
+    exit(0);
+  }
+  return true;
+}
+
+static void *blocks_too(void *unused) {
+  bc_dispatch_begin(watched("another loop"), "another block", 2);
+  pause();
+  return unused;
+}
+
+/* What is executed for `exits` and those behind it: ends itself inside a block. */
 static void leaver(void) {
-  const char *directory = getenv("KILLED_DIRECTORY");
-  if (directory == NULL) {
+  const char *directory = getenv("KILLED_DIRECTORY"), *where = getenv("KILLED_WHERE");
+  if (directory == NULL || where == NULL) {
     return;
   }
+  bool in_handler = strcmp(where, "handler") == 0, in_filter = strcmp(where, "filter") == 0;
   bc_config config = config_of(THRESHOLD_MS);
   config.report_dir = directory;
+  CHECK_OK(bc_set_log_handler(in_handler ? exits_by_message : NULL, NULL));
   install_and_start(&config);
+  CHECK_OK(bc_set_filter(in_filter ? exits_by_second : NULL, NULL));
   bc_dispatch_begin(watched("the child's loop"), "a block", 1);
-  WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 20000);
+  if (!in_handler) {
+    WAIT_FOR(blocks_tagged(BC_BLOCK_ONGOING, 1) == 1, 20000);
+  }
+  if (in_filter) {
+    start_thread(blocks_too, NULL);
+  }
+  if (in_handler || in_filter) {
+    pause_ms(60000);
+    _exit(1);
+  }
   exit(0);
 }
 
 /* A program that ends in order inside a block: the block has ended, nothing is left to be found, and nobody waits. */
-static void exits(void) {
+static void exits_in(const char *where) {
   char directory[300];
-  snprintf(directory, sizeof directory, "%s/reports", fresh_directory("exits"));
-  pid_t pid = fork();
-  if (pid == 0) {
-    setenv("KILLED_DIRECTORY", directory, 1);
-    execl("/proc/self/exe", "test_killed", "leaver", (char *)NULL);
-    _exit(127);
-  }
+  snprintf(directory, sizeof directory, "%s/reports", fresh_directory(where));
+  setenv("KILLED_DIRECTORY", directory, 1);
+  setenv("KILLED_WHERE", where, 1);
+  pid_t pid = start_case("leaver");
   int status;
   CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
   CHECK(files_in(directory, ".json") == 1 && files_in(directory, "") == 2, "%d files", files_in(directory, ""));
@@ -291,4 +317,10 @@ static void exits(void) {
   CHECK(recover(directory) == 0, "told as killed");
 }
 
-CASES({"leaver", leaver}, {"exits", exits}, {"child", child}, {"sixty", sixty}, {"thousand", thousand})
+static void exits(void) { exits_in("main"); }
+/* The writer's own thread runs these. */
+static void exits_in_handler(void) { exits_in("handler"); }
+static void exits_in_filter(void) { exits_in("filter"); }
+
+CASES({"leaver", leaver}, {"exits", exits}, {"exits_in_handler", exits_in_handler}, {"exits_in_filter", exits_in_filter},
+      {"child", child}, {"sixty", sixty}, {"thousand", thousand})

@@ -66,13 +66,7 @@ static void dumps_when_stopped(const bc_block *block, void *unused) {
     return;
   }
   CHECK_OK(bc_stop());
-  uint64_t until = now_ns() + 60000000000ull;
-  const struct dumped *found;
-  do {
-    dump_now(&dump, NULL);
-    found = dump_find(&dump, crowd[0].tid);
-    CHECK(found != NULL, "it is missing");
-  } while (found->frames == 0 && now_ns() < until);
+  const struct dumped *found = dump_until_caught(&dump, crowd[0].tid);
   CHECK(dump_has(found, spins_chain, 1), "%.200s", found->begin);
   atomic_store(&is_done, true);
 }

@@ -44,12 +44,8 @@ static char directory[300];
 
 static void kill_one(const char *name) {
   snprintf(directory, sizeof directory, "%s/reports", fresh_directory(name));
-  pid_t pid = fork();
-  if (pid == 0) {
-    setenv("RECOVERING_DIRECTORY", directory, 1);
-    execl("/proc/self/exe", "test_recovering", "victim", (char *)NULL);
-    _exit(127);
-  }
+  setenv("RECOVERING_DIRECTORY", directory, 1);
+  pid_t pid = start_case("victim");
   int status;
   CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "status %x", status);
   CHECK(files_in(directory, ".bcr") == 1, "%d recorders", files_in(directory, ".bcr"));

@@ -211,12 +211,8 @@ static void victim(void) {
 static void killed_inside(void) {
   char directory[300];
   snprintf(directory, sizeof directory, "%s/reports", fresh_directory("killed_inside"));
-  pid_t pid = fork();
-  if (pid == 0) {
-    setenv("VICTIM_DIRECTORY", directory, 1);
-    execl("/proc/self/exe", "test_threads_of_blocks", "victim", (char *)NULL);
-    _exit(127);
-  }
+  setenv("VICTIM_DIRECTORY", directory, 1);
+  pid_t pid = start_case("victim");
   WAIT_FOR(files_in(directory, ".json") == 1, 60000);
   CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid, "not killed");
   bc_config config = config_of(60000);

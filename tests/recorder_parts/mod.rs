@@ -1,7 +1,7 @@
 //! Recorders in directories, and what a later process finds in them.
 
 use super::report_common::*;
-use blockcanary::abi::{bc_frame, bc_sample, bc_sample_method};
+use blockcanary::abi::{bc_sample, bc_sample_method};
 use blockcanary::report::block::{Block, Context, CpuTick};
 use blockcanary::report::parcel::Parcel;
 use blockcanary::report::recorder::Recorder;
@@ -9,6 +9,7 @@ use blockcanary::report::recorder::decode::Surroundings;
 use blockcanary::report::recorder::layout::Owner;
 use blockcanary::report::recorder::recover::Recovery;
 use blockcanary::report::recorder::space::Buffer;
+use blockcanary::report::resolve::unknown;
 use blockcanary::sys::fd::Fd;
 use blockcanary::sys::{files, process};
 use serde_json::Value;
@@ -32,14 +33,6 @@ pub fn leaked<T: Copy>(value: T, count: usize) -> &'static mut [T] {
 }
 
 pub fn empty_parcel() -> &'static mut Parcel {
-    let frame = bc_frame {
-        pc: 0,
-        module_offset: 0,
-        symbol_offset: 0,
-        module: std::ptr::null(),
-        build_id: std::ptr::null(),
-        symbol: std::ptr::null(),
-    };
     let sample = bc_sample {
         time_ns: 0,
         method: bc_sample_method::BC_SAMPLE_NO_STACK,
@@ -54,7 +47,7 @@ pub fn empty_parcel() -> &'static mut Parcel {
     Box::leak(Box::new(Parcel::new(
         leaked(sample, 4096),
         leaked(None, 8),
-        leaked(frame, 65536),
+        leaked(unknown(0), 65536),
         ticks,
         leaked(0, 1 << 16),
     )))

@@ -76,6 +76,17 @@ impl Evidence {
     }
 }
 
+/// Numbers below a bound (0 counts as 1), the same ones for the same seed.
+pub fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    }
+}
+
 pub const MS: u64 = 1_000_000;
 /// 2024-02-29 12:34:56.789 UTC.
 pub const START_UNIX_MS: i64 = 1_709_210_096_789;

@@ -2,8 +2,8 @@
 
 use crate::report::block::Context;
 use crate::report::recorder::decode::Surroundings;
-use crate::report::text_space::TextSpace;
-use core::ffi::{CStr, c_char};
+use crate::report::text_space::{TextSpace, bytes_of};
+use core::ffi::c_char;
 use core::ptr;
 
 /// See above. Its strings lie in the text of the parcel that it belongs to.
@@ -40,10 +40,8 @@ impl Past {
     /// # Safety
     /// The text that the strings were copied to is as it was, for as long as the context lives.
     pub unsafe fn context<'a>(&'a self, now: Context<'a>) -> Context<'a> {
-        let string = |string: *const c_char| {
-            // SAFETY: null, or a string in that text.
-            (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) }.to_bytes())
-        };
+        // SAFETY: null, or a string in that text.
+        let string = |string| unsafe { bytes_of(string) };
         let [qualifier, version_name, version_code, user_id, network_type] = self.words.map(string);
         Context {
             qualifier,

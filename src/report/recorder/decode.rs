@@ -4,6 +4,7 @@ use super::encode::{EARLIER_STRING, END, NEW_STACK, NO_STRING, OTHER, OWN, UNKNO
 use super::layout::Reader;
 use crate::abi::{bc_cause, bc_sample_method};
 use crate::report::block::{CAUSES, CpuTick, Scheduling, SystemLoad};
+use crate::report::view::Frame;
 use crate::sample::cause;
 
 /// A block as it was when the recorder was written last, but for its samples.
@@ -119,22 +120,6 @@ pub struct Item<'a> {
     pub frames_cut: u32,
     /// Where its stack stands: the same for equal ones.
     pub stack: u32,
-}
-
-/// One frame. Strings are where they stand in the record, so that equal ones are known as such.
-pub struct Frame<'a> {
-    /// See `bc_frame`, as the rest.
-    pub pc: u64,
-    /// See above.
-    pub module_offset: u64,
-    /// See above.
-    pub symbol_offset: u64,
-    /// See above.
-    pub module: Option<&'a [u8]>,
-    /// See above.
-    pub build_id: Option<&'a [u8]>,
-    /// See above.
-    pub symbol: Option<&'a [u8]>,
 }
 
 /// A place in the record.
@@ -341,7 +326,8 @@ impl<'a> Record<'a> {
         core::iter::from_fn(move || at.item())
     }
 
-    /// The frames of a stack, innermost first.
+    /// The frames of a stack, innermost first. Strings are where they stand in the record, so that equal ones are known as
+    /// such.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = Frame<'a>> + use<'a> {
         let mut at = Cursor { held: self.held, at: stack as usize };
         let count = at.u16().unwrap_or(0);

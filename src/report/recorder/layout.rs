@@ -2,7 +2,8 @@
 //! be open at once. `docs/recorder.md` tells all of it.
 //!
 //! A place has two halves, which are written in turn: a process that is killed in the middle of a write leaves the other
-//! half whole. The newest half that is whole says what the place holds.
+//! half whole. The newest half that is whole says what the place holds. Only a front alone, that says that a place is free
+//! or its block was told of, goes over that half itself.
 
 /// First bytes of the file. Not text, so that no file is taken for one by mistake.
 pub const MAGIC: [u8; 8] = *b"\x89BCREC\r\n";
@@ -18,6 +19,10 @@ pub const ROOM: usize = HALF - TOP;
 pub const MOST_PLACES: u32 = 256;
 /// Bytes in front of what a half holds.
 pub const TOP: usize = 40;
+/// What a write to the other half adds to a place's sequence, whose lowest bit says which half it is.
+pub const OTHER_HALF: u64 = 1;
+/// What a write to the same half adds.
+pub const SAME_HALF: u64 = 2;
 /// Bytes of the head that mean something.
 pub const HEAD_USED: usize = 40;
 
@@ -93,8 +98,8 @@ pub fn places_in(bytes: u64) -> u32 {
     u32::try_from(places).unwrap_or(MOST_PLACES).min(MOST_PLACES)
 }
 
-/// The front of a half. An empty `held` says that the place is free.
-pub fn top(sequence: u64, owner: Owner, held: &[u8]) -> [u8; TOP] {
+/// The front of a half. An empty `held` says that the place is free; see `Half`.
+pub fn top(sequence: u64, owner: Owner, tries: u32, held: &[u8]) -> [u8; TOP] {
     let mut top = [0; TOP];
     let mut at = 8;
     put(&mut top, &mut at, &sequence.to_le_bytes());
@@ -102,7 +107,7 @@ pub fn top(sequence: u64, owner: Owner, held: &[u8]) -> [u8; TOP] {
     put(&mut top, &mut at, &owner.pid.to_le_bytes());
     put(&mut top, &mut at, &VERSION.to_le_bytes());
     put(&mut top, &mut at, &(held.len() as u32).to_le_bytes());
-    put(&mut top, &mut at, &[0; 4]);
+    put(&mut top, &mut at, &tries.to_le_bytes());
     let sum = sum(&[top.get(8..).unwrap_or_default(), held]);
     put(&mut top, &mut 0, &sum.to_le_bytes());
     top
@@ -115,6 +120,8 @@ pub struct Half<'a> {
     pub sequence: u64,
     /// Who wrote it.
     pub owner: Owner,
+    /// How often the report of a block that was told of could not be stored; 0: it was not told of.
+    pub tries: u32,
     /// What it holds; nothing for a free place.
     pub held: &'a [u8],
 }
@@ -128,12 +135,13 @@ pub fn read_half(bytes: &[u8]) -> Option<Half<'_>> {
     let pid = i32::from_le_bytes(read.array()?);
     let version = u32::from_le_bytes(read.array()?);
     let length = u32::from_le_bytes(read.array()?) as usize;
-    let _ = read.array::<4>()?;
+    let tries = u32::from_le_bytes(read.array()?);
     if version != VERSION || length > ROOM {
         return None;
     }
     let held = read.0.get(..length)?;
-    (sum(&[bytes.get(8..TOP)?, held]) == written).then_some(Half { sequence, owner: Owner { pid, started }, held })
+    let is_whole = sum(&[bytes.get(8..TOP)?, held]) == written;
+    is_whole.then_some(Half { sequence, owner: Owner { pid, started }, tries, held })
 }
 
 /// Takes bytes off the front.
@@ -197,10 +205,10 @@ mod tests {
     #[test]
     fn a_half_is_read_back_and_no_damage_is() {
         let held = b"what it holds";
-        let mut half = top(7, OWNER, held).to_vec();
+        let mut half = top(7, OWNER, 3, held).to_vec();
         half.extend_from_slice(held);
         half.extend_from_slice(b"an earlier, longer one");
-        assert_eq!(read_half(&half), Some(Half { sequence: 7, owner: OWNER, held }));
+        assert_eq!(read_half(&half), Some(Half { sequence: 7, owner: OWNER, tries: 3, held }));
         for at in 0..TOP + held.len() {
             for bit in 0..8 {
                 let mut damaged = half.clone();
@@ -209,7 +217,7 @@ mod tests {
             }
             assert_eq!(read_half(&half[..at]), None);
         }
-        assert_eq!(read_half(&top(1, OWNER, b"")).map(|half| half.held.len()), Some(0));
+        assert_eq!(read_half(&top(1, OWNER, 0, b"")).map(|half| half.held.len()), Some(0));
         assert_eq!(read_half(&[0; HALF]), None);
     }
 

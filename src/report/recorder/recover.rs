@@ -5,8 +5,8 @@
 //! takes it, by giving it a name of its own: the others then do not find it any more.
 
 use super::decode::Record;
-use super::layout::{self, HALF, HEAD_USED, Head, Owner, read_half};
-use super::name::{FileName, Kind, parse};
+use super::layout::{self, HALF, HEAD_USED, Head, Owner, SAME_HALF, read_half};
+use super::name::{Kind, Name, parse};
 use super::space::Buffer;
 use crate::log_warn;
 use crate::report::sink::Lossy;
@@ -15,11 +15,16 @@ use crate::sys::fd::Fd;
 use crate::sys::{clock, files, process};
 use core::ffi::CStr;
 
+/// How many starts try to store the report of a block: what does not let them may never go away.
+const MOST_TRIES: u32 = 10;
+
 /// The blocks of dead processes, one after the other. Used by one thread at a time.
 pub struct Recovery<'m> {
     owner: Owner,
-    /// The next name for a file that is taken; counts down from the end, away from those that recorders of our own have.
+    /// The next name for a file that is taken; counts up from behind our own recorder's.
     number: u64,
+    /// Files with names of ours from this one on were taken since `find` has last found nothing.
+    first: u64,
     /// The file that was taken, and its next place.
     taken: Option<Taken>,
     space: &'m mut Buffer,
@@ -29,11 +34,15 @@ pub struct Recovery<'m> {
 
 struct Taken {
     file: Fd,
-    name: FileName,
+    name: Name,
     places: u32,
     next: u32,
     /// What that place holds.
     found: Option<Found>,
+    /// A block that was told of keeps its place until its report is stored.
+    is_owed: bool,
+    /// Some place says still what it may not say any more.
+    is_stale: bool,
 }
 
 /// The newest half of a place that is whole.
@@ -42,18 +51,20 @@ struct Found {
     half: u8,
     sequence: u64,
     owner: Owner,
+    tries: u32,
 }
 
 impl<'m> Recovery<'m> {
     /// For a process. Nothing has been looked at yet.
     pub fn new(owner: Owner, number: u64, age_s: Option<u32>, space: &'m mut Buffer) -> Recovery<'m> {
-        Recovery { owner, number, taken: None, space, age_s }
+        Recovery { owner, number, first: number, taken: None, space, age_s }
     }
 
     /// Looks for the next block; `names` holds names of the directory for that long. `false`: there is none.
     pub fn find(&mut self, directory: &Fd, names: &mut [u8]) -> bool {
         loop {
             if self.taken.is_none() && !self.take(directory, names) {
+                self.first = self.number;
                 return false;
             }
             let Some(taken) = &mut self.taken else { return false };
@@ -65,7 +76,9 @@ impl<'m> Recovery<'m> {
                 }
                 taken.next += 1;
             }
-            let _ = files::remove(directory, taken.name.as_c_str());
+            if taken.is_stale || !taken.is_owed {
+                let _ = files::remove(directory, taken.name.file().as_c_str());
+            }
             self.taken = None;
         }
     }
@@ -76,27 +89,44 @@ impl<'m> Recovery<'m> {
         Record::read(read_half(self.space.halves.get(usize::from(found.half))?)?.held)
     }
 
-    /// Its report is stored.
-    pub fn free(&mut self) {
-        let Some(taken) = &mut self.taken else { return };
-        if let Some(Found { half, sequence, owner }) = taken.found.take() {
-            // If it cannot be freed, it goes with the file.
-            let at = layout::half_at(taken.next, half ^ 1);
-            let _ = files::write_at(&taken.file, at, &layout::top(sequence + 1, owner, b""));
-        }
-        taken.next += 1;
+    /// The listeners have been told of it, by an earlier `owe`.
+    pub fn is_told(&self) -> bool {
+        self.taken.as_ref().and_then(|taken| taken.found).is_some_and(|found| found.tries > 0)
     }
 
-    /// Closes its file. Blocks that are left in it are found by who looks next.
-    pub fn close(&mut self) {
-        self.taken = None;
+    /// Its report is stored.
+    pub fn free(&mut self) {
+        self.settle(0);
+    }
+
+    /// Its report could not be stored. That is tried again with the next start, but not for ever; the block is not told
+    /// again.
+    pub fn owe(&mut self) {
+        let tries = self.taken.as_ref().and_then(|taken| taken.found).map_or(0, |found| found.tries).saturating_add(1);
+        self.settle(if tries < MOST_TRIES { tries } else { 0 });
+    }
+
+    /// Says so over the front of the half that counts, where the disk need not have room; then comes the next place.
+    fn settle(&mut self, tries: u32) {
+        let Some(taken) = &mut self.taken else { return };
+        if let Some(Found { half, sequence, owner, .. }) = taken.found.take() {
+            let bytes = self.space.halves.get(usize::from(half));
+            let held = bytes.and_then(|bytes| read_half(bytes)).filter(|_| tries > 0).map_or(&[][..], |half| half.held);
+            let top = layout::top(sequence.saturating_add(SAME_HALF), owner, tries, held);
+            let is_said = files::write_at(&taken.file, layout::half_at(taken.next, half), &top).is_ok();
+            taken.is_owed |= tries > 0;
+            taken.is_stale |= !is_said;
+        }
+        taken.next += 1;
     }
 
     /// Takes the next recorder of a dead process.
     fn take(&mut self, directory: &Fd, names: &mut [u8]) -> bool {
         let mut found = None;
         let result = directory::each(directory, names, &mut |entry| {
-            if let Some(kind) = parse(entry.name.to_bytes()).filter(|_| entry.is_file(directory)) {
+            let named = parse(entry.name.to_bytes());
+            let was_taken = |name: Name| name.pid == self.owner.pid && (self.first..self.number).contains(&name.number);
+            if let Some((_, kind)) = named.filter(|(name, _)| !was_taken(*name) && entry.is_file(directory)) {
                 found = self.try_to_take(directory, entry.name, kind);
             }
             found.is_none()
@@ -129,15 +159,15 @@ impl<'m> Recovery<'m> {
             self.remove_useless(directory, name, kind, head);
             return None;
         }
-        let own = FileName::new(self.owner.pid, self.number);
+        let own = Name { pid: self.owner.pid, number: self.number };
         self.number = self.number.wrapping_add(1);
         // Before it has a name that others may find, so that they see that it is in use; and again when it is ours alone,
         // because another may have written there that came too late.
         let claim = layout::head(self.owner, places);
         files::write_at(&file, 0, &claim).ok()?;
-        files::rename(directory, name, own.as_c_str()).ok()?;
+        files::rename(directory, name, own.file().as_c_str()).ok()?;
         let _ = files::write_at(&file, 0, &claim);
-        Some(Taken { file, name: own, places, next: 0, found: None })
+        Some(Taken { file, name: own, places, next: 0, found: None, is_owed: false, is_stale: false })
     }
 
     /// One that was never finished holds nothing. One of another version may be of use to who wrote it, and one that cannot
@@ -168,7 +198,7 @@ fn newest(file: &Fd, place: u32, halves: &mut [[u8; HALF]; 2]) -> Option<Found> 
         if let Some(read) = read_half(bytes)
             && newest.is_none_or(|newest| newest.sequence < read.sequence)
         {
-            newest = Some(Found { half, sequence: read.sequence, owner: read.owner });
+            newest = Some(Found { half, sequence: read.sequence, owner: read.owner, tries: read.tries });
         }
     }
     newest

@@ -1,5 +1,6 @@
 #include "../check.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,20 @@ void check_failed(const char *file, int line, const char *condition, const char 
   _exit(1);
 }
 
+static const char *program;
+
+pid_t start_case(const char *name) {
+  pid_t pid = fork();
+  CHECK(pid >= 0, "%s", strerror(errno));
+  if (pid == 0) {
+    execl("/proc/self/exe", program, name, (char *)NULL);
+    _exit(127);
+  }
+  return pid;
+}
+
 int run_case(const struct test_case *cases, uint64_t count, int argc, char **argv) {
+  program = argv[0];
   for (uint64_t i = 0; i < count; i++) {
     if (argc == 2 && strcmp(argv[1], cases[i].name) == 0) {
       cases[i].run();

@@ -150,3 +150,14 @@ const char *dump_now(struct dump *dump, uint64_t *took_ns) {
   dump_parse(dump, text);
   return text;
 }
+
+const struct dumped *dump_until_caught(struct dump *dump, int32_t tid) {
+  uint64_t until = now_ns() + 60000000000ull;
+  const struct dumped *found;
+  do {
+    dump_now(dump, NULL);
+    found = dump_find(dump, tid);
+    CHECK(found != NULL, "it is missing");
+  } while (found->frames == 0 && now_ns() < until);
+  return found;
+}

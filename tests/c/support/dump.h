@@ -34,6 +34,9 @@ void dump_parse(struct dump *dump, const char *text);
 const struct dumped *dump_find(const struct dump *dump, int32_t tid);
 /* Do its frames hold these functions, inner ones first, one directly behind the other? */
 bool dump_has(const struct dumped *thread, const char *const *names, unsigned count);
+/* Dumps until this thread, which runs, has a stack, a minute at most: on a busy machine it may have no processor while it is
+ * looked at. */
+const struct dumped *dump_until_caught(struct dump *dump, int32_t tid);
 /* Dumps into a file without a name, measures that, and takes it apart; the text stays until the next one. */
 const char *dump_now(struct dump *dump, uint64_t *took_ns);
 
