@@ -1,7 +1,7 @@
 # The archive: built by cargo in release whatever the configuration of the program, then localised.
 #
 #   BLOCKCANARY_CARGO        the cargo to use; found on PATH, in $CARGO_HOME/bin or ~/.cargo/bin when not set.
-#   BLOCKCANARY_CARGO_ARGS   more arguments for `cargo build`, as one would type them.
+#   BLOCKCANARY_CARGO_ARGS   more arguments for `cargo rustc`, as one would type them.
 #   BLOCKCANARY_LOCALISE     ON (default): only bc_* stay global in the archive, so that it links beside other Rust
 #                            libraries. Takes ld.lld with llvm-objcopy, or GNU ld with any objcopy; where neither
 #                            pair is found the archive stays as cargo leaves it, and CMake says so.
@@ -9,7 +9,7 @@
 # Gives BLOCKCANARY_IS_LOCALISED and BLOCKCANARY_ARCHIVE, made by the target blockcanary_archive.
 
 option(BLOCKCANARY_LOCALISE "Keep only bc_* global in the archive" ON)
-set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo build")
+set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo rustc")
 # A toolchain file for another system must not hide the tools of this one.
 find_program(BLOCKCANARY_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT BLOCKCANARY_CARGO)
