@@ -1,6 +1,7 @@
-//! What one sample of a waiting thread costs beside one read of the file that tells where it waits: of a thread that still
-//! waits as it did at the last sample, and of one whose wait is new, whose state letter the look's counters have told as
-//! they do for the monitor. Rounds in turn, so that what the machine does meanwhile meets all alike.
+//! What one sample of a waiting thread costs beside one read of the file that tells where it waits. Of a thread that still
+//! waits as it did at the last sample, and of one whose wait is new: that is walked, its modules are proved and its frames
+//! named; its state letter is known from the look's counters, as it is for the monitor. Rounds in turn, so that what the
+//! machine does meanwhile meets all alike.
 #![allow(unsafe_code)]
 
 use blockcanary::abi::bc_sample_method;
@@ -231,7 +232,7 @@ fn main() {
     let mut kept = true;
     for (number, (name, _)) in candidates.iter().enumerate() {
         let ratio = median(rounds[number].iter().zip(&rounds[0]).map(|(each, base)| each / base).collect());
-        let is_judged = matches!(number, 1 | 2);
+        let is_judged = number == 1;
         let bar = if is_judged { format!("  {BAR:.2}") } else { String::new() };
         let missed = is_judged && ratio > BAR;
         kept &= !missed;

@@ -230,6 +230,22 @@ static void debugged(void) {
   CHECK_OK(bc_uninstall());
 }
 
+static void debugged_when_idle(void) {
+  bc_config config = config_of(LIMIT_MS);
+  install_and_start(&config);
+  bc_loop *loop = watched("debugged");
+  bc_dispatch_begin(loop, "short", 1);
+  bc_dispatch_end(loop);
+  ended(debugger(getpid(), 0, 1000));
+  pause_ms(1500); /* the monitor parks */
+  ended(debugger(getpid(), 0, 1000));
+  flush();
+  CHECK(blocks_told() == 0, "%u told", blocks_told());
+  a_real_one(loop, 7);
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u", blocks_in(BC_BLOCK_ENDED));
+  CHECK_OK(bc_uninstall());
+}
+
 static void told_while_debugging(void) {
   bc_config config = config_of(300);
   config.while_debugging = BC_ON;
@@ -247,4 +263,5 @@ static void told_while_debugging(void) {
 
 CASES({"stopped_in_a_dispatch", stopped_in_a_dispatch}, {"stopped_for_long", stopped_for_long}, {"stopped_when_idle", stopped_when_idle},
       {"stopped_in_a_block", stopped_in_a_block}, {"debugged", debugged},
+      {"debugged_when_idle", debugged_when_idle},
       {"told_while_debugging", told_while_debugging})
