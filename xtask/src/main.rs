@@ -1,6 +1,7 @@
 //! Every chore of the project as a command: `cargo xtask <command>`.
 
 mod aarch64;
+mod android;
 mod bench;
 mod bionic;
 mod cmake;
@@ -25,6 +26,7 @@ usage: cargo xtask <command>
             `bionic`: --bionic ROOTFS
   aarch64   the tests for 64-bit ARM alone, under qemu
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
+  android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
   tsan      C tests of what threads share, under ThreadSanitizer
   bench     what a mark and a watched looper round cost
   reports   are all reports below a folder what they should be: reports FOLDER
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Ok(Some(command)) => match command.as_str() {
             "demo" => demo::main(args),
             "aarch64" => aarch64::main(args),
+            "android" => android::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "tsan" => tsan::main(args),

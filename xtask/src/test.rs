@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{aarch64, bionic, cmake, contract, documents, header, reports, tools};
+use crate::{aarch64, android, bionic, cmake, contract, documents, header, reports, tools};
 
 /// The command.
 pub fn main(mut args: pico_args::Arguments) -> Outcome {
@@ -28,6 +28,8 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))?;
     step("reports of the C tests");
     reports::check(&build.join("tests/c"))?;
+    step("Android archives");
+    android::check()?;
     if with_aarch64 {
         step("aarch64 under qemu");
         aarch64::check()?;

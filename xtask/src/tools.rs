@@ -43,6 +43,12 @@ pub const AARCH64: &[Package] = &[
     ("libc6-dev-arm64-cross", Sign::File("/usr/aarch64-linux-gnu/include/stdio.h")),
 ];
 
+/// What runs the project's CMake scripts.
+pub const CMAKE: &[Package] = &[("cmake", Sign::Program("cmake"))];
+
+/// What localises archives for any processor.
+pub const LLVM: &[Package] = &[("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-objcopy"))];
+
 /// What tests on Android's C library take.
 pub const BIONIC: &[Package] =
     &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("util-linux", Sign::Program("unshare"))];
