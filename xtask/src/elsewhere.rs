@@ -62,7 +62,7 @@ pub struct World {
     /// Folder below `target/`.
     pub name: &'static str,
     /// The compiler, with all that it takes but sources and output.
-    pub compiler: fn(&World) -> Command,
+    pub compiler: Vec<String>,
     /// What is linked after the library.
     pub libraries: Vec<String>,
     /// Starts a program that is named in the arguments behind.
@@ -116,7 +116,9 @@ impl World {
         let program = self.folder().join("c").join(name);
         let folder = program.parent().unwrap_or(&program);
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let mut compile = (self.compiler)(self);
+        let (compiler, arguments) = self.compiler.split_first().ok_or("no compiler")?;
+        let mut compile = command(compiler);
+        compile.args(arguments);
         compile.args(["-O2", "-g", "-fno-omit-frame-pointer", "-D_GNU_SOURCE", "-rdynamic"]);
         compile.arg("-I").arg(root().join("include")).args(sources);
         compile.arg(self.folder().join(self.triple).join("release/libblockcanary.a")).args(&self.libraries);
