@@ -21,6 +21,8 @@ pub struct Machine {
     packages: &'static [tools::Package],
     /// The cross compiler.
     gcc: &'static str,
+    /// What that has to be told besides.
+    flags: &'static [&'static str],
     /// Where its C library is.
     root: &'static str,
     /// Its loader, where this machine runs programs of it as they are.
@@ -75,8 +77,10 @@ impl Machine {
             name: self.name,
             // The NDK's headers of the looper, for programs that would use one.
             compiler: [self.gcc, "-Wall", "-Wextra", "-Werror", "-isystem", "/usr/include/android"]
+                .into_iter()
+                .chain(self.flags.iter().copied())
                 .map(str::to_owned)
-                .to_vec(),
+                .collect(),
             libraries: [self.link_arguments(), ["-pthread", "-ldl"].map(str::to_owned).to_vec()].concat(),
             runner: [emulator.clone(), for_programs].concat(),
             flags: "",

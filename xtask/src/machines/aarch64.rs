@@ -25,6 +25,7 @@ pub const MACHINE: Machine = Machine {
     triple: "aarch64-unknown-linux-gnu",
     packages: tools::AARCH64,
     gcc: "aarch64-linux-gnu-gcc",
+    flags: &[],
     root: "/usr/aarch64-linux-gnu",
     loader: None,
     emulator: Some("qemu-aarch64"),

@@ -11,6 +11,8 @@ pub const MACHINE: Machine = Machine {
     triple: "armv7-unknown-linux-gnueabihf",
     packages: tools::ARMV7,
     gcc: "arm-linux-gnueabihf-gcc",
+    // The NDK's compiler does so of itself.
+    flags: &["-funwind-tables"],
     root: "/usr/arm-linux-gnueabihf",
     loader: None,
     emulator: Some("qemu-arm"),
@@ -20,16 +22,17 @@ pub const MACHINE: Machine = Machine {
 };
 
 const FORK: &str = "the emulator's fork with threads";
-const THREADS: &str = "the emulator has threads of its own";
+const THREADS: &str = "the emulator has threads of its own, and those of a program go some time after they are joined";
+const CLOCK: &str = "the clock of Debian's C library has no table there, so a stack that was taken in it ends there";
 
 const PROGRAMS: &[Program] = &[
     Program::of("arguments"),
     Program::of("directories"),
     Program::of("states"),
-    Program::of("dispatches"),
+    Program { source: "dispatches", more: &[], cannot: &[("samples", CLOCK)] },
     Program::of("listeners"),
-    Program::of("reports"),
-    Program::of("racing"),
+    Program { source: "reports", more: &[], cannot: &[("names_the_function", CLOCK)] },
+    Program { source: "racing", more: &[], cannot: &[("install_and_uninstall", THREADS)] },
     Program::of("chained"),
     Program::of("long_names"),
     Program::of("no_looper"),

@@ -10,6 +10,7 @@ pub const MACHINE: Machine = Machine {
     triple: "i686-unknown-linux-gnu",
     packages: tools::I686,
     gcc: "i686-linux-gnu-gcc",
+    flags: &[],
     root: "/usr/i686-linux-gnu",
     loader: Some("ld-linux.so.2"),
     emulator: None,
