@@ -1,4 +1,8 @@
 //! Stacks that are broken, lie, or end too soon: walked without a fault, begun right, and what is missing is said.
+//!
+//! The walk is the same for 32 bits, and its figures here are those of stacks that begin in the C library: on 32-bit x86 they
+//! begin in the kernel's function for system calls, on 32-bit ARM they end at the first function without a table.
+#![cfg(target_pointer_width = "64")]
 
 #[path = "unwind_parts/chain.rs"]
 mod chain;

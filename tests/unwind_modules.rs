@@ -8,7 +8,9 @@ mod names;
 mod own;
 
 use std::fs;
+#[cfg(target_pointer_width = "64")]
 use std::os::fd::AsRawFd;
+#[cfg(target_pointer_width = "64")]
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,6 +76,7 @@ fn libraries_that_come_and_go_are_noticed_and_data_is_not() {
     assert!(modules.table.find(pc).is_none());
 }
 
+#[cfg(target_pointer_width = "64")]
 /// Maps the library's segments from the middle of a file, as a loader does with one inside an archive.
 fn map_from_archive(archive: &Path, offset: usize) -> u64 {
     let bytes = fs::read(archive).unwrap();
@@ -101,13 +104,14 @@ fn map_from_archive(archive: &Path, offset: usize) -> u64 {
             let (from, to, size) = (word(at + 8) & !4095, word(at + 16) & !4095, word(at + 32) + word(at + 16) % 4096);
             let place = base.byte_add(to);
             let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
-            let mapped = libc::mmap(place, size, protection, flags, file.as_raw_fd(), (offset + from) as i64);
+            let mapped = libc::mmap(place, size, protection, flags, file.as_raw_fd(), (offset + from) as libc::off_t);
             assert_eq!(mapped, place);
         }
         base as u64
     }
 }
 
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn a_library_inside_an_archive_has_both_names() {
     let _alone = alone();
@@ -225,7 +229,9 @@ fn a_library_may_vanish_while_it_is_read() {
         }
         enough.store(true, Ordering::SeqCst);
     });
-    assert!(named >= 100 && nameless >= 100 && steps >= 100, "all must be met: {named} {nameless} {steps}");
+    // 32-bit ARM has tables of another form.
+    let stepped = steps >= 100 || cfg!(target_arch = "arm");
+    assert!(named >= 100 && nameless >= 100 && stepped, "all must be met: {named} {nameless} {steps}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub enum Kind {
     Sleep,
     /// What the descriptor leads to, which is argument 0.
     Descriptor,
+    /// The same of a socket, where the call's own arguments lie at the address in argument 1.
+    SocketCall,
     /// Descriptors, as many as argument 1 says; time alone if that is none.
     Poll,
     /// Descriptors, as many as argument 0 says.
@@ -159,16 +161,52 @@ static OF_WIDTH: &[Row] = &[
     (407, "clock_nanosleep", Kind::Sleep, Spec64(2)),
     (413, "pselect6", Kind::Select, Spec64(4)),
     (414, "ppoll", Kind::Poll, Spec64(2)),
+    (416, "io_pgetevents", Kind::Io, Never),
     (417, "recvmmsg", Kind::Descriptor, Never),
+    (418, "mq_timedsend", Kind::Ipc, Never),
+    (419, "mq_timedreceive", Kind::Ipc, Never),
+    (420, "semtimedop", Kind::Ipc, Never),
+    (421, "rt_sigtimedwait", Kind::Ipc, Never),
     (422, "futex", Kind::Futex, Never),
     (441, "epoll_pwait2", Kind::Ipc, Spec64(3)),
     (437, "openat2", Kind::Io, Never),
     (426, "io_uring_enter", Kind::Io, Never),
+    (439, "faccessat2", Kind::Io, Never),
+    (449, "futex_waitv", Kind::Ipc, Never),
+    (455, "futex_wait", Kind::Futex, Never),
+    (libc::SYS_fcntl, "fcntl", Kind::FileControl, Never),
     (libc::SYS_fcntl64, "fcntl64", Kind::FileControl, Never),
     (libc::SYS_fstatat64, "fstatat64", Kind::Io, Never),
     (libc::SYS_stat64, "stat64", Kind::Io, Never),
     (libc::SYS_fstat64, "fstat64", Kind::Descriptor, Never),
     (142, "select", Kind::Select, Limit::Val(4)),
+    (libc::SYS_lstat64, "lstat64", Kind::Io, Never),
+    (libc::SYS_truncate64, "truncate64", Kind::Io, Never),
+    (libc::SYS_ftruncate64, "ftruncate64", Kind::Descriptor, Never),
+    (libc::SYS_statfs64, "statfs64", Kind::Io, Never),
+    (libc::SYS_fstatfs64, "fstatfs64", Kind::Io, Never),
+    // Where sockets and what System V left have one call each,
+    #[cfg(target_arch = "x86")]
+    (102, "socketcall", Kind::SocketCall, Never),
+    #[cfg(target_arch = "x86")]
+    (117, "ipc", Kind::Ipc, Never),
+    #[cfg(target_arch = "x86")]
+    (7, "waitpid", Kind::Ipc, Never),
+    // and where they have their own.
+    #[cfg(target_arch = "arm")]
+    (285, "accept", Kind::Descriptor, Never),
+    #[cfg(target_arch = "arm")]
+    (289, "send", Kind::Descriptor, Never),
+    #[cfg(target_arch = "arm")]
+    (291, "recv", Kind::Descriptor, Never),
+    #[cfg(target_arch = "arm")]
+    (301, "msgsnd", Kind::Ipc, Never),
+    #[cfg(target_arch = "arm")]
+    (302, "msgrcv", Kind::Ipc, Never),
+    #[cfg(target_arch = "arm")]
+    (298, "semop", Kind::Ipc, Never),
+    #[cfg(target_arch = "arm")]
+    (312, "semtimedop", Kind::Ipc, Never),
 ];
 
 /// Where the older calls still have numbers.
@@ -233,5 +271,43 @@ mod tests {
         assert_eq!(kind(libc::SYS_ppoll), Some(("ppoll", Kind::Poll)));
         assert_eq!(kind(libc::SYS_gettid), None);
         assert_eq!(find(u32::MAX), None);
+    }
+
+    /// By the kernel's tables: `arch/arm/tools/syscall.tbl` and `arch/x86/entry/syscalls/syscall_32.tbl`.
+    #[cfg(target_pointer_width = "32")]
+    #[test]
+    fn numbers_of_32_bits() {
+        let both = [
+            (3, "read"),
+            (142, "select"),
+            (162, "nanosleep"),
+            (168, "poll"),
+            (221, "fcntl64"),
+            (407, "clock_nanosleep"),
+        ];
+        let own: [(u32, &str); 6] = if cfg!(target_arch = "arm") {
+            [
+                (240, "futex"),
+                (252, "epoll_wait"),
+                (265, "clock_nanosleep"),
+                (285, "accept"),
+                (291, "recv"),
+                (336, "ppoll"),
+            ]
+        } else {
+            [
+                (240, "futex"),
+                (256, "epoll_wait"),
+                (267, "clock_nanosleep"),
+                (102, "socketcall"),
+                (371, "recvfrom"),
+                (309, "ppoll"),
+            ]
+        };
+        for (number, name) in both.into_iter().chain(own) {
+            assert_eq!(find(number).map(|call| call.name), Some(name));
+        }
+        let limits = [162, 407, 414].map(|number| find(number).map(|call| call.limit));
+        assert_eq!(limits, [Some(Spec(0)), Some(Spec64(2)), Some(Spec64(2))]);
     }
 }

@@ -78,11 +78,13 @@ mod tests {
         answer.records[0] = Record { at: 0x2000, return_address: 0xaaaa };
         answer.records[1] = Record { at: 0x3000, return_address: 0xbbbb };
         let memory = AnsweredStack { answer: &answer, high: 0x4000, rest: Nothing };
-        assert_eq!(memory.word(0x1008), Some(0x0707_0707_0707_0707));
+        const WORD: u64 = size_of::<usize>() as u64;
+        assert_eq!(memory.word(0x1008), Some(0x0707_0707_0707_0707 & usize::MAX as u64));
         assert_eq!(memory.word(0x2000), Some(0x3000));
-        assert_eq!(memory.word(0x2008), Some(0xaaaa));
+        assert_eq!(memory.word(0x2000 + WORD), Some(0xaaaa));
         assert_eq!(memory.word(0x3000), Some(0));
-        assert_eq!(memory.word(0x3008), Some(0xbbbb));
-        assert_eq!((memory.word(0x10fc), memory.word(0x2010), memory.word(0x5000)), (None, None, None));
+        assert_eq!(memory.word(0x3000 + WORD), Some(0xbbbb));
+        let at_the_edge = 0x1100 - WORD / 2;
+        assert_eq!((memory.word(at_the_edge), memory.word(0x2010), memory.word(0x5000)), (None, None, None));
     }
 }

@@ -62,11 +62,12 @@ impl Wait {
         let arguments = &call.1;
         let unlisted = Wait::simple(if state == b'D' { BC_CAUSE_IO } else { BC_CAUSE_UNKNOWN });
         let Some(known) = calls::find(call.0) else { return unlisted };
-        let with_descriptor = |cause: Option<bc_cause>| {
+        let leads_to = |fd: u64, cause: Option<bc_cause>| {
             // The register may hold anything above an int.
-            let (target, path) = behind(arguments[0] as i32);
+            let (target, path) = behind(fd as i32);
             Wait { target: Some(target), path, ..Wait::simple(cause.unwrap_or(target.cause())) }
         };
+        let with_descriptor = |cause: Option<bc_cause>| leads_to(arguments[0], cause);
         let polls = |count: u64| Wait {
             limit_ns: limit(&known, arguments, memory),
             ..Wait::simple(if count == 0 { BC_CAUSE_SLEEP } else { BC_CAUSE_IPC })
@@ -79,6 +80,10 @@ impl Wait {
             Kind::Sleep if is_absolute(&known, arguments) => Wait::simple(BC_CAUSE_SLEEP),
             Kind::Sleep => polls(0),
             Kind::Descriptor => with_descriptor(None),
+            Kind::SocketCall => match memory.word(arguments[1]) {
+                Some(fd) => leads_to(fd, None),
+                None => Wait::simple(BC_CAUSE_IPC),
+            },
             Kind::Poll => polls(arguments[1]),
             Kind::Select => polls(arguments[0]),
             Kind::Ipc => Wait::simple(BC_CAUSE_IPC),
@@ -155,7 +160,7 @@ mod tests {
     }
 
     fn wait(number: libc::c_long, arguments: [u64; 6], state: u8) -> Wait {
-        let words = [1usize, 500];
+        let words = [1usize, 500, 4];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let memory = Copied { base: 0x1000, bytes: &bytes, rest: Nothing };
         Wait::of(Doing::Waits((number as u32, arguments)), state, &memory, made_up).unwrap()
@@ -192,6 +197,9 @@ mod tests {
             assert_eq!((wait.cause, wait.limit_ns), (cause, limit_ns), "row {row}");
         }
         assert_eq!(wait(libc::SYS_read, [3, 0, 0, 0, 0, 0], b'D').path.bytes(), b"/data/level");
+        // The call's own arguments begin with 4, a socket.
+        #[cfg(target_arch = "x86")]
+        assert_eq!(wait(102, [10, 0x1008, 0, 0, 0, 0], b'S').target, Some(Target::Socket));
     }
 
     #[test]

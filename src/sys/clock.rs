@@ -32,6 +32,24 @@ impl Ticks {
     }
 }
 
+/// A time as the kernel's older calls take it, whatever the C library's `timespec` has become.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KernelTime {
+    seconds: libc::c_long,
+    nanoseconds: libc::c_long,
+}
+
+impl KernelTime {
+    /// So many nanoseconds; on 32 bits no more than 68 years.
+    pub fn of(nanoseconds: u64) -> KernelTime {
+        KernelTime {
+            seconds: (nanoseconds / 1_000_000_000).try_into().unwrap_or(libc::c_long::MAX),
+            nanoseconds: (nanoseconds % 1_000_000_000) as libc::c_long,
+        }
+    }
+}
+
 /// CPU time that the calling thread has used, ns. A system call.
 pub fn own_cpu() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
@@ -102,6 +120,13 @@ mod tests {
         let before = own_cpu();
         let outside = thread_cpu(tid).unwrap();
         assert!(before <= outside && outside <= own_cpu());
+    }
+
+    #[test]
+    fn the_longest_time_is_one_that_the_kernel_takes() {
+        let (short, long) = (KernelTime::of(1_500_000_000), KernelTime::of(u64::MAX));
+        assert_eq!((short.seconds, short.nanoseconds), (1, 500_000_000));
+        assert_eq!(long.seconds, libc::c_long::try_from(18_446_744_073i64).unwrap_or(libc::c_long::MAX));
     }
 
     #[test]

@@ -41,17 +41,61 @@ pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)
     (machine.pc, machine.sp)
 }
 
+/// See above.
+///
+/// # Safety
+/// `context` is the third argument of a signal handler that is running.
+#[cfg(target_arch = "x86")]
+#[inline]
+pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)) -> (u64, u64) {
+    use libc::*;
+    // DWARF numbers 0 to 7, as the System V ABI for the Intel386 lists them.
+    const ORDER: [i32; 8] = [REG_EAX, REG_ECX, REG_EDX, REG_EBX, REG_ESP, REG_EBP, REG_ESI, REG_EDI];
+    // SAFETY: the caller vouches for it.
+    let registers = unsafe { &(*context.cast::<ucontext_t>()).uc_mcontext.gregs };
+    let value = |place: i32| registers.get(place as usize).map_or(0, |v| u64::from(*v as u32));
+    for (number, place) in ORDER.iter().enumerate() {
+        each(number as u16, value(*place));
+    }
+    (value(REG_EIP), value(REG_ESP))
+}
+
+/// See above.
+///
+/// # Safety
+/// `context` is the third argument of a signal handler that is running.
+#[cfg(target_arch = "arm")]
+#[inline]
+pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)) -> (u64, u64) {
+    // SAFETY: the caller vouches for it.
+    let m = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    let all = [
+        m.arm_r0, m.arm_r1, m.arm_r2, m.arm_r3, m.arm_r4, m.arm_r5, m.arm_r6, m.arm_r7, m.arm_r8, m.arm_r9, m.arm_r10,
+        m.arm_fp, m.arm_ip, m.arm_sp, m.arm_lr, m.arm_pc,
+    ];
+    for (number, value) in all.into_iter().enumerate() {
+        each(number as u16, u64::from(value));
+    }
+    (u64::from(m.arm_pc), u64::from(m.arm_sp))
+}
+
 /// Has the signal cut a wait short? Then a system call has just given -EINTR: a wait that goes on is restarted instead,
 /// its instruction still to come.
 ///
 /// `value` gives a register, `before` the instruction before the pc.
 pub fn wait_was_cut(value: impl Fn(u16) -> u64, before: impl FnOnce(&mut [u8]) -> bool) -> bool {
-    const INTERRUPTED: u64 = -(libc::EINTR as i64) as u64;
+    const INTERRUPTED: u64 = (-libc::EINTR) as isize as usize as u64;
+    // On x86 the kernel's function for system calls goes on behind this one, whichever it has taken.
+    #[cfg(target_arch = "x86")]
+    const CALLS: [&[u8]; 1] = [&[0xcd, 0x80]];
     #[cfg(target_arch = "x86_64")]
-    const CALL: [u8; 2] = [0x0f, 0x05];
+    const CALLS: [&[u8]; 1] = [&[0x0f, 0x05]];
     #[cfg(target_arch = "aarch64")]
-    const CALL: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
-    // rax and x0 both have number 0.
-    let mut code = [0; CALL.len()];
-    value(0) == INTERRUPTED && before(&mut code) && code == CALL
+    const CALLS: [&[u8]; 1] = [&[0x01, 0x00, 0x00, 0xd4]];
+    // Of both sets of instructions; a condition other than "always" is not in use.
+    #[cfg(target_arch = "arm")]
+    const CALLS: [&[u8]; 2] = [&[0x00, 0x00, 0x00, 0xef], &[0x00, 0xdf]];
+    let mut code = [0; CALLS[0].len()];
+    // What a call gives is in register number 0 everywhere.
+    value(0) == INTERRUPTED && before(&mut code) && CALLS.iter().any(|call| code.ends_with(call))
 }

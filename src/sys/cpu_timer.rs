@@ -6,7 +6,7 @@
 //! another thread sends is on its way for some microseconds. It takes until the next tick of the scheduler.
 #![allow(unsafe_code)]
 
-use super::clock;
+use super::clock::{self, KernelTime};
 use super::errno::{Errno, check};
 use core::mem::MaybeUninit;
 
@@ -29,17 +29,16 @@ impl CpuTimer {
         let clock = libc::c_long::from(clock::of_thread(tid));
         // The kernel's own calls: the C library's keep records of their own.
         // SAFETY: the kernel reads the event and writes the id.
-        check(unsafe { libc::syscall(libc::SYS_timer_create, clock, &raw const event, &raw mut id) })?;
+        check(unsafe { libc::syscall(libc::SYS_timer_create, clock, &raw const event, &raw mut id) } as i64)?;
         let timer = CpuTimer(id);
-        let soon = libc::timespec { tv_sec: 0, tv_nsec: 1 };
-        let never = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let setting = libc::itimerspec { it_interval: never, it_value: soon };
+        // Its interval and its first time.
+        let setting = [KernelTime::of(0), KernelTime::of(1)];
         // SAFETY: the kernel reads the setting.
         let set = unsafe {
-            let none = core::ptr::null_mut::<libc::itimerspec>();
+            let none = core::ptr::null_mut::<[KernelTime; 2]>();
             libc::syscall(libc::SYS_timer_settime, libc::c_long::from(id), 0 as libc::c_long, &raw const setting, none)
         };
-        check(set)?;
+        check(set as i64)?;
         Ok(timer)
     }
 }

@@ -79,7 +79,8 @@ pub fn open(directory: &Fd, name: &CStr) -> Result<Fd, Errno> {
 fn open_at(directory: i32, path: &CStr, flags: i32, mode: libc::c_uint) -> Result<Fd, Errno> {
     loop {
         // SAFETY: the path ends in a NUL and is only read.
-        let result = unsafe { libc::openat(directory, path.as_ptr(), flags | libc::O_CLOEXEC, mode) };
+        let result =
+            unsafe { libc::openat(directory, path.as_ptr(), flags | libc::O_CLOEXEC | libc::O_LARGEFILE, mode) };
         match Fd::opened(result) {
             Err(Errno(libc::EINTR)) => {}
             other => return other,

@@ -1,13 +1,13 @@
 //! Waiting for a word to change, and telling its waiters.
 #![allow(unsafe_code)]
 
+use super::clock::KernelTime;
 use core::ptr;
 use core::sync::atomic::AtomicU32;
 
 /// Sleeps while `word` is `expected`, at most this long; may return early. `None`: no limit.
 pub fn wait(word: &AtomicU32, expected: u32, timeout_ns: Option<u64>) {
-    let limit = timeout_ns
-        .map(|ns| libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as _ });
+    let limit = timeout_ns.map(KernelTime::of);
     let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the word is live for the call; the kernel reads it and the limit.
     unsafe {

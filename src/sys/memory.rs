@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use super::errno::Errno;
-use core::ffi::CStr;
 
 /// The process's own memory, read by the kernel: an address that isn't readable gives an error, not a signal, also when
 /// another thread unmaps it in that instant.
@@ -31,7 +30,7 @@ impl OwnMemory {
         let Some(there) = place(address, out.len()) else { return 0 };
         match usize::try_from(self.read(out, &[there])) {
             Ok(length) => length,
-            Err(_) if Errno::last() == Errno(libc::ENOSYS) => from_file(there.iov_base.addr(), out),
+            Err(_) if Errno::last() == Errno(libc::ENOSYS) => by_socket(there.iov_base.addr(), out),
             Err(_) => 0,
         }
     }
@@ -98,21 +97,71 @@ fn place(address: u64, length: usize) -> Option<libc::iovec> {
     Some(libc::iovec { iov_base: core::ptr::without_provenance_mut(address), iov_len: length })
 }
 
-/// The slower way, where the kernel (or what stands for it) lacks the call.
-fn from_file(address: usize, out: &mut [u8]) -> usize {
-    // SAFETY: a path that ends in a NUL; `out` is as long as is said; the descriptor is closed once.
-    unsafe {
-        let open = |path: &CStr| libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        // Of this thread, for the same reason as above; kernels before 3.17 only have the process's.
-        let mut fd = open(c"/proc/thread-self/mem");
-        if fd < 0 {
-            fd = open(c"/proc/self/mem");
+/// The slower way, where the kernel (or what stands for it) lacks the call: memory is sent to ourselves, and the kernel says
+/// no to what cannot be read. `/proc/self/mem` would not do, because a process that is not dumpable may not open it.
+fn by_socket(address: usize, out: &mut [u8]) -> usize {
+    let mut ends = [-1; 2];
+    // SAFETY: a live place for two descriptors.
+    if unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) } != 0 {
+        return 0;
+    }
+    let mut done = 0;
+    while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let Some(at) = address.checked_add(done) else { break };
+        // Within one page, which can be read as a whole or not at all.
+        let length = rest.len().min(SMALLEST_PAGE - at % SMALLEST_PAGE);
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the kernel reads from the one place, which it checks itself, and writes to the other, which is ours and as
+        // long as is said.
+        let read = unsafe {
+            match libc::send(ends[0], core::ptr::without_provenance(at), length, flags) {
+                sent @ 1.. => libc::recv(ends[1], rest.as_mut_ptr().cast(), (sent as usize).min(length), flags),
+                _ => break,
+            }
+        };
+        if read <= 0 {
+            break;
         }
-        if fd < 0 {
-            return 0;
+        done += read as usize;
+    }
+    for end in ends {
+        // SAFETY: open since the call above, and used by nobody else.
+        unsafe { libc::close(end) };
+    }
+    done.min(out.len())
+}
+
+/// Pages are never smaller.
+const SMALLEST_PAGE: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_read_the_same_and_stop_where_nothing_is() {
+        const PAGES: usize = 4 * (1 << 16);
+        let none = core::ptr::null_mut();
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a mapping of our own, whose end is made inaccessible.
+        let base = unsafe {
+            let base = libc::mmap(none, PAGES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0).cast::<u8>();
+            assert_ne!(base.cast(), libc::MAP_FAILED);
+            (0..PAGES).for_each(|at| base.add(at).write((at / 7) as u8));
+            assert_eq!(libc::mprotect(base.add(PAGES / 2).cast(), PAGES / 2, libc::PROT_NONE), 0);
+            base as usize
+        };
+        for (at, length, whole) in
+            [(0, 100, true), (4090, 10_000, true), (PAGES / 2 - 5, 6, false), (PAGES / 2, 1, false)]
+        {
+            let (mut first, mut second) = (vec![0; length], vec![0; length]);
+            let ways = [OwnMemory::new().copy((base + at) as u64, &mut first), by_socket(base + at, &mut second)];
+            assert!(ways.iter().all(|read| (*read == length) == whole), "{at}: {ways:?}");
+            let right = |bytes: &[u8]| bytes.iter().zip(at..).all(|(byte, at)| *byte == (at / 7) as u8);
+            assert!(right(&first[..ways[0]]) && right(&second[..ways[1]]));
         }
-        let read = libc::pread64(fd, out.as_mut_ptr().cast(), out.len(), address as i64);
-        libc::close(fd);
-        usize::try_from(read).unwrap_or(0)
+        assert_eq!(by_socket(usize::MAX - 2, &mut [0; 8]), 0);
+        // SAFETY: it is not used any more.
+        unsafe { libc::munmap(core::ptr::without_provenance_mut(base), PAGES) };
     }
 }

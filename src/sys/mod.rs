@@ -24,6 +24,7 @@ pub mod log;
 pub mod machine;
 pub mod mapping;
 pub mod maps;
+pub mod mask;
 pub mod memory;
 pub mod own_threads;
 pub mod process;

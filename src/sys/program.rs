@@ -30,6 +30,17 @@ pub fn holds(address: usize) -> bool {
     segments.iter().any(|segment| is_in(&segment))
 }
 
+/// Where the program begins.
+#[cfg(target_arch = "arm")]
+pub fn entry() -> usize {
+    // SAFETY: takes a number.
+    unsafe { libc::getauxval(libc::AT_ENTRY) as usize }
+}
+
+/// A function of the C library's, by which to know that.
+#[cfg(target_arch = "arm")]
+pub const C_LIBRARY: unsafe extern "C" fn() -> libc::pthread_t = libc::pthread_self;
+
 #[cfg(test)]
 mod tests {
     use super::*;

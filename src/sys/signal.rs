@@ -3,6 +3,7 @@
 
 use super::cpu_timer::MARK;
 use super::errno::Errno;
+use super::mask::{self, Mask};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -28,7 +29,7 @@ pub fn take(wanted: i32, avoid: u64, handler: Handler) -> Option<Taken> {
         return install(wanted, handler);
     }
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find_map(|number| {
-        if !is_default(&current(number)?) || avoid >> (number - 1) & 1 == 1 {
+        if !is_default(&current(number)?) || Mask(avoid).has(number) {
             return None;
         }
         let taken = install(number, handler)?;
@@ -41,25 +42,12 @@ pub fn take(wanted: i32, avoid: u64, handler: Handler) -> Option<Taken> {
     })
 }
 
-/// Signals that the calling thread blocks, or that are pending: bit 0 is signal 1. Who takes signals by `sigwait` blocks
-/// them first, in all threads as a rule. A thread that blocks all there are wants to be left alone, which tells of none.
+/// Real-time signals that the calling thread blocks, or that are pending: bit 0 is signal 1. Who takes signals by `sigwait` blocks them first,
+/// in all threads as a rule. A thread that blocks all there are wants to be left alone, which tells of none.
 pub fn waited_for() -> u64 {
-    let mut sets = [const { MaybeUninit::<libc::sigset_t>::zeroed() }; 2];
-    let [blocked, pending] = &mut sets;
-    // SAFETY: live places for both sets; the mask is only asked for.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), blocked.as_mut_ptr());
-        libc::sigpending(pending.as_mut_ptr());
-    }
-    let bit = |number: i32| 1u64 << (number - 1);
-    let bits = |set: &MaybeUninit<libc::sigset_t>| {
-        // SAFETY: a set of bits, zeroed at least.
-        let is_in = |number: &i32| unsafe { libc::sigismember(set.as_ptr(), *number) == 1 };
-        (libc::SIGRTMIN()..=libc::SIGRTMAX()).filter(is_in).fold(0, |bits, number| bits | bit(number))
-    };
-    let all = (libc::SIGRTMIN()..=libc::SIGRTMAX()).fold(0, |bits, number| bits | bit(number));
-    let blocked = Some(bits(blocked)).filter(|blocked| *blocked != all).unwrap_or(0);
-    blocked | bits(pending)
+    let all = Mask::real_time().0;
+    let blocked = mask::blocked().0 & all;
+    if blocked == all { mask::pending().0 & all } else { blocked | mask::pending().0 & all }
 }
 
 /// Is a number one that may be asked for?

@@ -1,8 +1,9 @@
 //! Threads: the calling one, and the library's own.
 #![allow(unsafe_code)]
 
-use super::clock::Ticks;
+use super::clock::{KernelTime, Ticks};
 use super::errno::Errno;
+use super::mask::{self, Mask};
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -28,10 +29,10 @@ pub fn handle() -> usize {
     unsafe {
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem, pure));
     }
-    // SAFETY: takes nothing, cannot fail.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+    // SAFETY: as above.
+    #[cfg(target_arch = "arm")]
     unsafe {
-        pointer = libc::pthread_self() as usize;
+        core::arch::asm!("mrc p15, 0, {}, c13, c0, 3", out(reg) pointer, options(nostack, preserves_flags, nomem, pure));
     }
     pointer
 }
@@ -106,12 +107,9 @@ pub fn nap(nanoseconds: u64) {
 
 /// Sleeps this long.
 pub fn sleep(nanoseconds: u64) {
-    let time = libc::timespec {
-        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanoseconds % 1_000_000_000) as _,
-    };
-    // SAFETY: a live timespec.
-    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+    let time = KernelTime::of(nanoseconds);
+    // SAFETY: a live time.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<KernelTime>()) };
 }
 
 /// Stays on the processor for so long, without doing anything.
@@ -146,20 +144,18 @@ pub fn spawn<T: Send>(
     value: &'static mut T,
     body: extern "C" fn(*mut c_void) -> *mut c_void,
 ) -> Result<Thread, Errno> {
-    let mut everything = MaybeUninit::<libc::sigset_t>::zeroed();
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
     let mut thread = MaybeUninit::<libc::pthread_t>::zeroed();
-    // SAFETY: each call gets places of its own type; the mask is put back before anything else happens.
+    // The new thread has its maker's mask.
+    let before = mask::block(Mask::everything());
+    // SAFETY: each call gets places of its own type.
     unsafe {
-        libc::sigfillset(everything.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, everything.as_ptr(), before.as_mut_ptr());
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes.saturating_add(thread_locals()));
         let result =
             libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), start(body), ptr::from_mut(value).cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        mask::put_back(before);
         if result != 0 {
             return Err(Errno(result));
         }

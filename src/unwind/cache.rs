@@ -195,11 +195,11 @@ mod tests {
     fn fails_where_any_byte_is_unreadable() {
         let reads = Cell::new(0);
         let cached = Cached::new(Page(&reads));
-        assert_eq!(cached.word(8188), None);
-        assert_eq!(cached.word(4092), None);
-        assert_eq!(cached.word(u64::MAX - 3), None);
-        assert!(cached.word(8184).is_some());
-        assert_eq!(cached.word(8188), None, "what failed is not taken for held");
+        assert_eq!(cached.bytes::<8>(8188), None);
+        assert_eq!(cached.bytes::<8>(4092), None);
+        assert_eq!(cached.bytes::<8>(u64::MAX - 3), None);
+        assert!(cached.bytes::<8>(8184).is_some());
+        assert_eq!(cached.bytes::<8>(8188), None, "what failed is not taken for held");
     }
 
     #[test]

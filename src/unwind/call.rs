@@ -47,7 +47,7 @@ pub fn leads_to(target: u64, memory: &impl Memory, modules: &ModuleTable) -> u64
 #[cfg(target_arch = "aarch64")]
 pub use machine::branch_with_link;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
 mod machine {
     use super::Call;
     use crate::unwind::memory::Memory;
@@ -55,7 +55,12 @@ mod machine {
 
     fn relative(bytes: &[u8], from: u64) -> Option<u64> {
         let offset = i32::from_le_bytes(*bytes.first_chunk()?);
-        Some(from.wrapping_add_signed(i64::from(offset)))
+        Some((from as usize).wrapping_add_signed(offset as isize) as u64)
+    }
+
+    /// A slot that code names: from the next instruction on, or by its address where those have 32 bits.
+    fn slot(bytes: &[u8], from: u64) -> Option<u64> {
+        relative(bytes, if cfg!(target_arch = "x86") { 0 } else { from })
     }
 
     pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Call> {
@@ -68,7 +73,7 @@ mod machine {
         }
         // Through a slot that the loader has filled in: as good as direct, if the function is still there.
         if let [_, 0xff, 0x15, offset @ ..] = &bytes {
-            let target = relative(offset, pc).and_then(|slot| memory.word(slot));
+            let target = slot(offset, pc).and_then(|slot| memory.word(slot));
             return Some(target.map_or(Call::Indirect, Call::Direct));
         }
         indirect(&bytes).then_some(Call::Indirect)
@@ -97,11 +102,11 @@ mod machine {
         let (length, offset) = match &bytes {
             [0xff, 0x25, offset @ ..] => (6, offset.first_chunk::<4>()?),
             [0xf2, 0xff, 0x25, offset @ ..] => (7, offset.first_chunk()?),
-            [0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, offset @ ..] => (10, offset.first_chunk()?),
+            [0xf3, 0x0f, 0x1e, 0xfa | 0xfb, 0xff, 0x25, offset @ ..] => (10, offset.first_chunk()?),
             [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, offset @ ..] => (11, offset.first_chunk()?),
             _ => return None,
         };
-        memory.word(relative(offset, stub.wrapping_add(length))?)
+        memory.word(slot(offset, stub.wrapping_add(length))?)
     }
 }
 
@@ -164,19 +169,18 @@ mod machine {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(target_arch = "arm")]
 mod machine {
     use super::Call;
+    use crate::unwind::call_arm;
     use crate::unwind::memory::Memory;
     use crate::unwind::modules::ModuleTable;
 
-    pub fn before(_: u64, _: &impl Memory, _: &ModuleTable) -> Option<Call> {
-        None
+    pub fn before(pc: u64, memory: &impl Memory, _: &ModuleTable) -> Option<Call> {
+        call_arm::before(pc, memory)
     }
 
-    pub fn stub_target(_: u64, _: &impl Memory) -> Option<u64> {
-        None
-    }
+    pub use call_arm::stub_target;
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -25,7 +25,8 @@ pub fn step(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, 
     let next = memory.word(record)?;
     let pc = arch::code_address(memory.word(record + WORD)?);
     if pc == 0 {
-        return Some(Step::Root);
+        // On 32-bit ARM the register is one like any other to most code, and what it leads to may be anything.
+        return (!cfg!(target_arch = "arm")).then_some(Step::Root);
     }
     modules.find(pc - 1)?;
     let mut caller = Registers::new(pc, above);

@@ -7,6 +7,8 @@ pub mod arch;
 mod bare;
 pub mod cache;
 pub mod call;
+#[cfg(any(test, target_arch = "arm"))]
+mod call_arm;
 pub mod cfi;
 pub mod dynamic;
 pub mod eh_frame;

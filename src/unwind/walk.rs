@@ -21,6 +21,8 @@ use super::rules::{Left, Rules};
 use super::search;
 #[cfg(target_arch = "aarch64")]
 use super::sigreturn_arm64 as sigreturn;
+#[cfg(target_arch = "arm")]
+use crate::sys::program;
 
 /// Frames beyond the caller's slice are counted up to this depth.
 const DEEPEST: usize = 4096;
@@ -327,9 +329,24 @@ impl<M: Memory> Steps<'_, '_, M> {
         let step = self.stepper.step(&frame.registers, image, self.memory, frame.lookup);
         #[cfg(target_arch = "arm")]
         if let Err(Error::NoTable | Error::NoEntry) = step {
-            return Some(exidx::frame_step(&frame.registers, image.exidx, self.memory, frame.lookup));
+            let step = exidx::frame_step(&frame.registers, image.exidx, self.memory, frame.lookup);
+            // The linker says so of code that was compiled without a table, too.
+            if matches!(step, Ok(Step::Root)) && !self.may_begin_threads(frame.lookup) {
+                return Some(Err(Error::NoEntry));
+            }
+            return Some(step);
         }
         Some(step)
+    }
+
+    /// Threads begin in the C library, the first one where the program does.
+    #[cfg(target_arch = "arm")]
+    fn may_begin_threads(&self, pc: u64) -> bool {
+        // The program's first function is a few instructions long.
+        const LENGTH: u64 = 64;
+        let (entry, of_library) = (program::entry() as u64, program::C_LIBRARY as *const () as u64);
+        let is_entry = pc.checked_sub(arch::code_address(entry)).is_some_and(|offset| offset < LENGTH);
+        is_entry || self.modules.find(pc).is_some_and(|module| module.code.holds(of_library))
     }
 
     /// Keeps the rule of the last step, and with it what the code told of the frame pointer. What only the stack told

@@ -51,6 +51,6 @@ mod tests {
             assert_ne!(token, Token::new(slot, 8));
         }
         assert_eq!(Token::from_raw(0), None);
-        assert_eq!(Token::from_raw(0x7fff_dead_bee0), None);
+        assert_eq!(Token::from_raw(0x7fad_bee0), None);
     }
 }

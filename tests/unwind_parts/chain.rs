@@ -42,13 +42,14 @@ impl Kind {
             Kind::Spin => "chain_1",
             Kind::Usleep => "usleep",
             Kind::ClockNanosleep => "clock_nanosleep",
-            Kind::Epoll if cfg!(target_arch = "x86_64") => "epoll_wait",
-            // Jumped to.
+            // Where the numbers are the generic ones, it jumps on.
+            Kind::Epoll if !cfg!(target_arch = "aarch64") => "epoll_wait",
             Kind::Epoll => "epoll_pwait",
             Kind::Stub => "chain_stub",
             Kind::Leaf | Kind::Calls => "chain_leaf",
             Kind::Select => "select",
             // It jumps on into a function without a name, and its own frame is gone.
+            Kind::Semaphore if cfg!(target_arch = "x86") => "sem_timedwait",
             Kind::Semaphore => "?",
             Kind::Receive => "recv",
             Kind::Condition => "pthread_cond_timedwait",
@@ -58,26 +59,39 @@ impl Kind {
     /// The system calls that it may wait in.
     pub fn calls(self) -> &'static [libc::c_long] {
         match self {
-            Kind::Nanosleep | Kind::Usleep | Kind::ClockNanosleep => &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep],
+            // The second number is that of the call with longer times, on 32 bits.
+            Kind::Nanosleep | Kind::Usleep | Kind::ClockNanosleep => {
+                &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep, CLOCK_NANOSLEEP_TIME64]
+            }
             Kind::Read | Kind::Handler | Kind::Stub => &[libc::SYS_read],
-            Kind::Mutex | Kind::Semaphore | Kind::Condition => &[libc::SYS_futex],
-            #[cfg(target_arch = "x86_64")]
+            Kind::Mutex | Kind::Semaphore | Kind::Condition => &[libc::SYS_futex, FUTEX_TIME64],
+            #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
             Kind::Poll => &[libc::SYS_poll, libc::SYS_ppoll],
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
             Kind::Poll => &[libc::SYS_ppoll],
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
             Kind::Epoll => &[libc::SYS_epoll_wait, libc::SYS_epoll_pwait],
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
             Kind::Epoll => &[libc::SYS_epoll_pwait],
             #[cfg(target_arch = "x86_64")]
             Kind::Select => &[libc::SYS_select, libc::SYS_pselect6],
             #[cfg(not(target_arch = "x86_64"))]
-            Kind::Select => &[libc::SYS_pselect6],
-            Kind::Receive => &[libc::SYS_recvfrom],
+            Kind::Select => &[libc::SYS_pselect6, SELECT, PSELECT6_TIME64],
+            Kind::Receive => &[libc::SYS_recvfrom, SOCKETCALL],
             Kind::Clock | Kind::Spin | Kind::Leaf | Kind::Calls => &[],
         }
     }
 }
+
+// On 32 bits; no call elsewhere.
+const WIDE: bool = cfg!(target_pointer_width = "64");
+const FUTEX_TIME64: libc::c_long = if WIDE { -1 } else { 422 };
+const CLOCK_NANOSLEEP_TIME64: libc::c_long = if WIDE { -1 } else { 407 };
+#[cfg(not(target_arch = "x86_64"))]
+const PSELECT6_TIME64: libc::c_long = if WIDE { -1 } else { 413 };
+#[cfg(not(target_arch = "x86_64"))]
+const SELECT: libc::c_long = if WIDE { -1 } else { 142 };
+const SOCKETCALL: libc::c_long = if cfg!(target_arch = "x86") { 102 } else { -1 };
 
 /// How the chain is compiled.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +121,10 @@ pub enum Build {
 fn compiler() -> Command {
     let mut compiler = Command::new(std::env::var("CC").unwrap_or("cc".to_owned()));
     compiler.args(["-O2", "-fPIC", "-pthread", "-Wall", "-Wextra"]);
+    // Elsewhere they are the default.
+    if cfg!(target_arch = "arm") {
+        compiler.arg("-funwind-tables");
+    }
     compiler
 }
 

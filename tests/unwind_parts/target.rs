@@ -111,7 +111,7 @@ impl Target {
     }
 
     /// Number of the system call it waits in, stack pointer and pc.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     fn waits(&self) -> Option<(libc::c_long, u64, u64)> {
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/syscall", self.tid)).unwrap();
         let fields: Vec<&str> = text.split_whitespace().collect();
@@ -120,7 +120,7 @@ impl Target {
     }
 
     /// Waits until it waits in one of this kind's system calls.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     pub fn wait_until_blocked(&self, kind: Kind) {
         let begin = Instant::now();
         while !self.waits().is_some_and(|(call, ..)| kind.calls().contains(&call)) {
@@ -130,7 +130,7 @@ impl Target {
     }
 
     /// pc and stack pointer of the waiting thread, without a signal.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     pub fn where_it_waits(&self) -> (u64, u64) {
         let (_, sp, pc) = self.waits().expect("it waits");
         (pc, sp)
@@ -138,7 +138,7 @@ impl Target {
 
     /// An emulator tells the registers of the machine it runs on: only that the thread sleeps can be seen, and that it
     /// was in one of the C library's functions when it was looked at.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
     pub fn wait_until_blocked(&self, _: Kind) {
         let begin = Instant::now();
         let mut asleep = 0;
@@ -151,7 +151,7 @@ impl Target {
     }
 
     /// pc and stack pointer of the waiting thread, as a signal finds them.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
     pub fn where_it_waits(&self) -> (u64, u64) {
         let registers = self.sample().registers;
         self.wait_until_blocked(Kind::Spin);
@@ -270,5 +270,28 @@ fn registers_of(context: &libc::ucontext_t) -> Registers {
     let machine = &context.uc_mcontext;
     let mut registers = Registers::new(machine.pc, machine.sp);
     machine.regs.iter().zip(0..).for_each(|(value, number)| registers.set(number, *value));
+    registers
+}
+
+#[cfg(target_arch = "x86")]
+fn registers_of(context: &libc::ucontext_t) -> Registers {
+    use libc::*;
+    let values = &context.uc_mcontext.gregs;
+    let value = |place: i32| u64::from(values[place as usize] as u32);
+    let mut registers = Registers::new(value(REG_EIP), value(REG_ESP));
+    let order = [REG_EAX, REG_ECX, REG_EDX, REG_EBX, REG_ESP, REG_EBP, REG_ESI, REG_EDI];
+    order.into_iter().zip(0..).for_each(|(place, number)| registers.set(number, value(place)));
+    registers
+}
+
+#[cfg(target_arch = "arm")]
+fn registers_of(context: &libc::ucontext_t) -> Registers {
+    let m = &context.uc_mcontext;
+    let mut registers = Registers::new(u64::from(m.arm_pc), u64::from(m.arm_sp));
+    let order = [
+        m.arm_r0, m.arm_r1, m.arm_r2, m.arm_r3, m.arm_r4, m.arm_r5, m.arm_r6, m.arm_r7, m.arm_r8, m.arm_r9, m.arm_r10,
+        m.arm_fp, m.arm_ip, m.arm_sp, m.arm_lr,
+    ];
+    order.into_iter().zip(0..).for_each(|(value, number)| registers.set(number, u64::from(value)));
     registers
 }

@@ -11,7 +11,6 @@ use crate::elsewhere::{PATIENCE_S, Program, Standard, World};
 use crate::run::{Outcome, command, root, run};
 use crate::tools;
 use std::path::Path;
-use std::process::Command;
 
 const SIGACTION: &str = "reads actions of signals by the other library's layout";
 const SYSCONF: &str = "asks sysconf by the other library's numbers";
@@ -73,7 +72,7 @@ pub fn check(rootfs: &str) -> Outcome {
         triple: "x86_64-linux-android",
         standard: Standard::Made,
         name: "bionic",
-        compiler,
+        compiler: compiler(),
         libraries: link_with(&libraries),
         runner: runner(&rootfs)?,
         flags: "",
@@ -92,16 +91,14 @@ fn link_with(libraries: &Path) -> Vec<String> {
     arguments
 }
 
-fn compiler(_: &World) -> Command {
-    let mut compiler = command("clang");
-    compiler.args(["--target=x86_64-linux-android21", "-fuse-ld=lld", "-nostdlib", "-fPIE", "-pie"]);
+fn compiler() -> Vec<String> {
+    let start = root().join("tests/c/bionic/start.c").display().to_string();
     // Headers of this system; functions of <ctype.h> instead of its tables.
-    compiler.args(["-isystem", "/usr/include", "-isystem", "/usr/include/x86_64-linux-gnu", "-D__NO_CTYPE"]);
-    compiler.args(["-isystem", "/usr/include/android"]);
-    compiler.args(["-Wl,-dynamic-linker,/system/bin/linker64", "-Wl,--hash-style=both", "-Wl,--gc-sections"]);
-    compiler.args(["-Wl,--allow-shlib-undefined", "-Wl,--no-undefined", "-Wl,--eh-frame-hdr", "-Wl,--build-id"]);
-    compiler.arg(root().join("tests/c/bionic/start.c"));
-    compiler
+    let words = "clang --target=x86_64-linux-android21 -fuse-ld=lld -nostdlib -fPIE -pie \
+        -isystem /usr/include -isystem /usr/include/x86_64-linux-gnu -isystem /usr/include/android -D__NO_CTYPE \
+        -Wl,-dynamic-linker,/system/bin/linker64 -Wl,--hash-style=both -Wl,--gc-sections -Wl,--allow-shlib-undefined \
+        -Wl,--no-undefined -Wl,--eh-frame-hdr -Wl,--build-id";
+    words.split_whitespace().map(str::to_owned).chain([start]).collect()
 }
 
 /// A mount namespace of its own, in which the root file system's `/system` is the system's. Without root, a user

@@ -2,6 +2,7 @@
 
 use crate::run::{Outcome, cargo, command, root, run, run_quietly};
 use crate::tools;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -24,6 +25,30 @@ impl Standard {
         }
         tools::ensure_packages(&[tools::RUST_SOURCE]).map(|()| Standard::Made)
     }
+
+    /// The cargo that makes it; `None` for the one that runs xtask.
+    pub fn cargo(&self) -> Option<&'static OsStr> {
+        match self {
+            Standard::Ready => None,
+            Standard::Made => Some("/usr/bin/cargo".as_ref()),
+        }
+    }
+
+    /// What that cargo is told to make `parts` of it.
+    pub fn arguments(&self, parts: &str) -> Option<String> {
+        matches!(self, Standard::Made).then(|| format!("-Zbuild-std={parts}"))
+    }
+
+    /// Lets a command, and what that starts, use its compiler.
+    pub fn prepare(&self, command: &mut Command) {
+        if let Standard::Made = self {
+            let path = std::env::var("PATH").unwrap_or_default();
+            command.env("PATH", format!("/usr/bin:{path}")).env("RUSTC_BOOTSTRAP", "1");
+            for name in ["RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC", "CARGO"] {
+                command.env_remove(name);
+            }
+        }
+    }
 }
 
 /// Where programs are built and run.
@@ -37,7 +62,7 @@ pub struct World {
     /// Folder below `target/`.
     pub name: &'static str,
     /// The compiler, with all that it takes but sources and output.
-    pub compiler: fn(&World) -> Command,
+    pub compiler: Vec<String>,
     /// What is linked after the library.
     pub libraries: Vec<String>,
     /// Starts a program that is named in the arguments behind.
@@ -66,22 +91,10 @@ impl Program {
 impl World {
     /// A command of cargo's for the library; `parts` are what it takes of a standard library that has to be made.
     pub fn cargo(&self, subcommand: &str, parts: &str) -> Command {
-        let mut cargo = match self.standard {
-            Standard::Ready => cargo(),
-            Standard::Made => {
-                let mut cargo = command("/usr/bin/cargo");
-                let path = std::env::var("PATH").unwrap_or_default();
-                cargo.env("PATH", format!("/usr/bin:{path}")).env("RUSTC_BOOTSTRAP", "1");
-                for name in ["RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC", "CARGO"] {
-                    cargo.env_remove(name);
-                }
-                cargo
-            }
-        };
+        let mut cargo = self.standard.cargo().map_or_else(cargo, command);
+        self.standard.prepare(&mut cargo);
         cargo.args([subcommand, "--quiet", "--package", "blockcanary", "--lib", "--target", self.triple]);
-        if let Standard::Made = self.standard {
-            cargo.arg(format!("-Zbuild-std={parts}"));
-        }
+        cargo.args(self.standard.arguments(parts));
         cargo
             .env("CARGO_TARGET_DIR", self.folder())
             .env("RUSTFLAGS", format!("-Cforce-frame-pointers=yes {}", self.flags));
@@ -103,7 +116,9 @@ impl World {
         let program = self.folder().join("c").join(name);
         let folder = program.parent().unwrap_or(&program);
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let mut compile = (self.compiler)(self);
+        let (compiler, arguments) = self.compiler.split_first().ok_or("no compiler")?;
+        let mut compile = command(compiler);
+        compile.args(arguments);
         compile.args(["-O2", "-g", "-fno-omit-frame-pointer", "-D_GNU_SOURCE", "-rdynamic"]);
         compile.arg("-I").arg(root().join("include")).args(sources);
         compile.arg(self.folder().join(self.triple).join("release/libblockcanary.a")).args(&self.libraries);

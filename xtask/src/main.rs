@@ -1,6 +1,6 @@
 //! Every chore of the project as a command: `cargo xtask <command>`.
 
-mod aarch64;
+mod android;
 mod bench;
 mod bionic;
 mod cmake;
@@ -9,6 +9,7 @@ mod demo;
 mod documents;
 mod elsewhere;
 mod header;
+mod machines;
 mod reports;
 mod run;
 mod test;
@@ -21,10 +22,13 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   demo      build and run the example engine, show what is reported of it
-  test      all tests: format, lints, header, Rust, C, those of `aarch64` (without: --no-aarch64); with those of
-            `bionic`: --bionic ROOTFS
-  aarch64   the tests for 64-bit ARM alone, under qemu
+  test      all tests: format, lints, header, Rust, C, archives for Android (without: --no-android), those for other
+            processors (without: --no-machines); with those of `bionic`: --bionic ROOTFS
+  aarch64   the tests for 64-bit ARM alone, under qemu; --quick: as a part of `test`; so for the next two
+  armv7     the tests for 32-bit ARM alone, under qemu
+  i686      the tests for 32-bit x86 alone, natively
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
+  android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
   tsan      C tests of what threads share, under ThreadSanitizer
   bench     what a mark and a watched looper round cost
   reports   are all reports below a folder what they should be: reports FOLDER
@@ -35,14 +39,17 @@ fn main() -> ExitCode {
     let outcome = match args.subcommand() {
         Ok(Some(command)) => match command.as_str() {
             "demo" => demo::main(args),
-            "aarch64" => aarch64::main(args),
+            "android" => android::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "tsan" => tsan::main(args),
             "bench" => bench::main(args),
             "reports" => reports::main(args),
             "header" => header::main(args),
-            _ => Err(format!("no command `{command}`\n\n{USAGE}")),
+            other => match machines::named(other) {
+                Some(machine) => machine.main(args),
+                None => Err(format!("no command `{command}`\n\n{USAGE}")),
+            },
         },
         _ => Err(USAGE.to_string()),
     };

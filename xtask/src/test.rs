@@ -1,11 +1,11 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{aarch64, bionic, cmake, contract, documents, header, reports, tools};
+use crate::{android, bionic, cmake, contract, documents, header, machines, reports, tools};
 
 /// The command.
 pub fn main(mut args: pico_args::Arguments) -> Outcome {
-    let with_aarch64 = !args.contains("--no-aarch64");
+    let (with_android, with_machines) = (!args.contains("--no-android"), !args.contains("--no-machines"));
     let rootfs: Option<String> = args.opt_value_from_str("--bionic").map_err(|error| error.to_string())?;
     crate::nothing_left(args)?;
     tools::ensure_packages(&[tools::PACKAGES])?;
@@ -28,9 +28,13 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))?;
     step("reports of the C tests");
     reports::check(&build.join("tests/c"))?;
-    if with_aarch64 {
-        step("aarch64 under qemu");
-        aarch64::check()?;
+    if with_android {
+        step("archives for Android");
+        android::check()?;
+    }
+    for machine in machines::ALL.into_iter().filter(|_| with_machines) {
+        step(machine.name());
+        machine.check_within_all()?;
     }
     if let Some(rootfs) = rootfs {
         step("Android's C library");

@@ -10,7 +10,7 @@ pub enum Sign {
 }
 
 /// A package of the distribution, and how to see that it is there.
-type Package = (&'static str, Sign);
+pub type Package = (&'static str, Sign);
 
 /// All that building and testing on this machine takes.
 pub const PACKAGES: &[Package] = &[
@@ -42,6 +42,25 @@ pub const AARCH64: &[Package] = &[
     ("gcc-aarch64-linux-gnu", Sign::Program("aarch64-linux-gnu-gcc")),
     ("libc6-dev-arm64-cross", Sign::File("/usr/aarch64-linux-gnu/include/stdio.h")),
 ];
+
+/// What tests for 32-bit ARM take.
+pub const ARMV7: &[Package] = &[
+    ("qemu-user", Sign::Program("qemu-arm")),
+    ("gcc-arm-linux-gnueabihf", Sign::Program("arm-linux-gnueabihf-gcc")),
+    ("libc6-dev-armhf-cross", Sign::File("/usr/arm-linux-gnueabihf/include/stdio.h")),
+];
+
+/// What tests for 32-bit x86 take. Not the package for `gcc -m32`, with which other cross compilers cannot be installed.
+pub const I686: &[Package] = &[
+    ("gcc-i686-linux-gnu", Sign::Program("i686-linux-gnu-gcc")),
+    ("libc6-dev-i386-cross", Sign::File("/usr/i686-linux-gnu/include/stdio.h")),
+];
+
+/// What runs the project's CMake scripts.
+pub const CMAKE: &[Package] = &[("cmake", Sign::Program("cmake"))];
+
+/// What localises archives for any processor.
+pub const LLVM: &[Package] = &[("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-objcopy"))];
 
 /// What tests on Android's C library take.
 pub const BIONIC: &[Package] =

@@ -4,9 +4,8 @@
 //! and the `core` it is built on are instrumented by another compiler than the programs, whose runtime library it uses.
 
 use crate::elsewhere::{Program, Standard, World};
-use crate::run::{Outcome, command, root};
+use crate::run::{Outcome, root};
 use crate::tools;
-use std::process::Command;
 
 const PROGRAMS: &[Program] = &[program("races"), program("racing"), program("listeners")];
 
@@ -23,7 +22,7 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
         standard: Standard::Made,
         flags: "-Zsanitizer=thread",
         name: "tsan",
-        compiler,
+        compiler: ["gcc", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread"].map(str::to_owned).to_vec(),
         libraries: ["-pthread", "-ldl"].map(str::to_owned).to_vec(),
         runner: ["env", "TSAN_OPTIONS=halt_on_error=1 second_deadlock_stack=1"].map(str::to_owned).to_vec(),
         patience_s: 900,
@@ -31,12 +30,6 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     world.build_archive()?;
     sees_races(&world)?;
     PROGRAMS.iter().try_for_each(|program| world.test(program))
-}
-
-fn compiler(_: &World) -> Command {
-    let mut compiler = command("gcc");
-    compiler.args(["-Wall", "-Wextra", "-Werror", "-fsanitize=thread"]);
-    compiler
 }
 
 /// A race in a program is found here, and the library is instrumented like one: else what follows would show nothing.

@@ -12,8 +12,8 @@ static void *busy(void *argument) {
 }
 
 void load_every_core(unsigned threads_a_core) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  for (long i = 0; i < cores * threads_a_core; i++) {
+  unsigned long cores = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
+  for (unsigned long i = 0; i < cores * threads_a_core; i++) {
     start_thread(busy, NULL);
   }
 }

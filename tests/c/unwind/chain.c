@@ -73,6 +73,12 @@ void chain_handler(int signal) {
 long chain_stub(int fd, void *bytes, unsigned long size);
 #if defined __x86_64__
 #define STUB_CODE "mov $0, %eax\n syscall\n ret\n"
+#elif defined __i386__
+#define STUB_CODE                                                                                          \
+  "push %ebx\n .cfi_adjust_cfa_offset 4\n .cfi_rel_offset ebx, 0\n mov 8(%esp), %ebx\n mov 12(%esp), %ecx\n" \
+  "mov 16(%esp), %edx\n mov $3, %eax\n int $0x80\n pop %ebx\n .cfi_adjust_cfa_offset -4\n ret\n"
+#elif defined __arm__
+#define STUB_CODE "mov ip, r7\n mov r7, #3\n svc #0\n mov r7, ip\n bx lr\n"
 #elif defined __aarch64__
 #define STUB_CODE "mov x8, #63\n svc #0\n ret\n"
 #endif
@@ -83,6 +89,12 @@ __asm__(".text\n .globl chain_stub\n .type chain_stub, %function\n chain_stub:\n
 int chain_leaf(atomic_int *stop, unsigned rounds);
 #if defined __x86_64__
 #define LEAF_CODE "1: mov (%rdi), %eax\n test %eax, %eax\n jne 2f\n dec %esi\n jne 1b\n 2: ret\n"
+#elif defined __i386__
+#define LEAF_CODE                                                                                       \
+  "mov 4(%esp), %edx\n mov 8(%esp), %ecx\n 1: mov (%edx), %eax\n test %eax, %eax\n jne 2f\n dec %ecx\n" \
+  "jne 1b\n 2: ret\n"
+#elif defined __arm__
+#define LEAF_CODE "1: ldr r2, [r0]\n cmp r2, #0\n bne 2f\n subs r1, r1, #1\n bne 1b\n 2: mov r0, r2\n bx lr\n"
 #elif defined __aarch64__
 #define LEAF_CODE "1: ldr w2, [x0]\n cbnz w2, 2f\n subs w1, w1, #1\n b.ne 1b\n 2: mov w0, w2\n ret\n"
 #endif

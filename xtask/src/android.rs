@@ -1,0 +1,169 @@
+//! `cargo xtask android`: the archive for each processor of Android, as programs link it: one object in which only the
+//! functions of the header are global, and which asks of Android no more than its oldest version has.
+//!
+//! Nothing is linked to a program here, so no NDK is needed; where `ANDROID_NDK` names one, its linker and objcopy are taken.
+
+mod calls;
+mod symbols;
+
+use crate::elsewhere::Standard;
+use crate::run::{Outcome, cargo, command, output_of, root, run};
+use crate::tools;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest version served, by its API level.
+const OLDEST: u32 = 21;
+
+/// One of Android's processors.
+struct Abi {
+    /// As the NDK names it, and the folder.
+    name: &'static str,
+    /// As the linker names it.
+    emulation: &'static str,
+    /// As Rust does.
+    triple: &'static str,
+    /// As Android's C library does.
+    processor: &'static str,
+}
+
+const ABIS: [Abi; 4] = [
+    Abi { name: "arm64-v8a", triple: "aarch64-linux-android", emulation: "aarch64linux", processor: "arm64" },
+    Abi { name: "armeabi-v7a", triple: "armv7-linux-androideabi", emulation: "armelf_linux_eabi", processor: "arm" },
+    Abi { name: "x86_64", triple: "x86_64-linux-android", emulation: "elf_x86_64", processor: "x86_64" },
+    Abi { name: "x86", triple: "i686-linux-android", emulation: "elf_i386", processor: "x86" },
+];
+
+/// The command: all of them, or those named.
+pub fn main(args: pico_args::Arguments) -> Outcome {
+    let names: Option<Vec<String>> = args.finish().into_iter().map(|name| name.into_string().ok()).collect();
+    build(&chosen(&names.ok_or("an ABI's name is no text")?)?)
+}
+
+/// Builds and checks all.
+pub fn check() -> Outcome {
+    build(&ABIS.iter().collect::<Vec<_>>())
+}
+
+fn chosen(names: &[String]) -> Outcome<Vec<&'static Abi>> {
+    if names.is_empty() {
+        return Ok(ABIS.iter().collect());
+    }
+    names.iter().map(|name| ABIS.iter().find(|abi| abi.name == name).ok_or_else(|| unknown(name))).collect()
+}
+
+fn unknown(name: &str) -> String {
+    let known = ABIS.map(|abi| abi.name).join(", ");
+    match name {
+        "riscv64" => format!("riscv64 is not built: stacks cannot be unwound there yet; there are {known}"),
+        _ => format!("no ABI `{name}`: there are {known}"),
+    }
+}
+
+fn build(abis: &[&Abi]) -> Outcome {
+    calls::check()?;
+    let tools = Tools::find()?;
+    let mut sizes = String::new();
+    for abi in abis {
+        println!("   {}", abi.name);
+        let archive = tools.archive(abi)?;
+        tools.exports(&archive)?;
+        let undefined = output_of(command(&tools.nm).arg("--undefined-only").arg(&archive))?;
+        let checked = symbols::check(&undefined, abi.processor, OLDEST);
+        let (strong, weak) = checked.map_err(|error| format!("{}: {error}", abi.name))?;
+        let bytes = std::fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
+        sizes +=
+            &format!("{} {bytes} bytes, needs {strong} symbols of API {OLDEST}, {weak} newer\n", archive.display());
+    }
+    print!("{sizes}");
+    Ok(())
+}
+
+/// What takes archives apart and makes them anew.
+struct Tools {
+    ld: PathBuf,
+    objcopy: PathBuf,
+    ar: PathBuf,
+    nm: PathBuf,
+}
+
+impl Tools {
+    /// The NDK's, or the system's.
+    fn find() -> Outcome<Tools> {
+        tools::ensure_packages(&[tools::CMAKE])?;
+        let folder = match std::env::var_os("ANDROID_NDK").filter(|ndk| !ndk.is_empty()) {
+            Some(ndk) => ndk_tools(Path::new(&ndk))?,
+            None => {
+                tools::ensure_packages(&[tools::LLVM])?;
+                PathBuf::new()
+            }
+        };
+        let [ld, objcopy, ar, nm] = ["ld.lld", "llvm-objcopy", "llvm-ar", "llvm-nm"].map(|tool| folder.join(tool));
+        Ok(Tools { ld, objcopy, ar, nm })
+    }
+
+    /// Built by the toolchain or another compiler, then localised by what CMake does it with.
+    fn archive(&self, abi: &Abi) -> Outcome<PathBuf> {
+        let standard = Standard::of(abi.triple).map_err(|error| {
+            format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, abi.triple)
+        })?;
+        let folder = root().join("target/android");
+        let archive = folder.join(abi.name).join("libblockcanary.a");
+        let mut build = command("cmake");
+        standard.prepare(&mut build);
+        build.env("RUSTFLAGS", "-Cforce-frame-pointers=yes");
+        let define = |build: &mut Command, name: &str, value: &Path| {
+            build.arg(format!("-D{name}={}", value.display()));
+        };
+        define(&mut build, "CARGO", Path::new(standard.cargo().unwrap_or(cargo().get_program())));
+        build.arg(format!("-DCARGO_ARGS={}", standard.arguments("core").unwrap_or_default()));
+        build.arg(format!("-DTRIPLE={}", abi.triple)).arg(format!("-DEMULATION={}", abi.emulation));
+        define(&mut build, "MANIFEST", &root().join("Cargo.toml"));
+        define(&mut build, "HEADER", &header());
+        define(&mut build, "TARGET_DIR", &folder.join("cargo"));
+        define(&mut build, "ARCHIVE", &archive);
+        define(&mut build, "LINKER", &self.ld);
+        define(&mut build, "OBJCOPY", &self.objcopy);
+        define(&mut build, "AR", &self.ar);
+        run(build.arg("-P").arg(root().join("cmake/build-archive.cmake")))?;
+        Ok(archive)
+    }
+
+    /// Fails unless exactly the header's functions are global.
+    fn exports(&self, archive: &Path) -> Outcome {
+        let mut check = command("cmake");
+        check.arg(format!("-DNM={}", self.nm.display())).arg(format!("-DARCHIVE={}", archive.display()));
+        run(check.arg(format!("-DHEADER={}", header().display())).arg("-P").arg(root().join("tests/c/exports.cmake")))
+    }
+}
+
+fn header() -> PathBuf {
+    root().join("include/blockcanary.h")
+}
+
+/// Where an NDK has them.
+fn ndk_tools(ndk: &Path) -> Outcome<PathBuf> {
+    let hosts = ndk.join("toolchains/llvm/prebuilt");
+    let folders =
+        std::fs::read_dir(&hosts).map_err(|_| format!("ANDROID_NDK is {}: no NDK is there", ndk.display()))?;
+    let found = folders.filter_map(|host| Some(host.ok()?.path().join("bin"))).find(|bin| bin.join("ld.lld").exists());
+    found.ok_or_else(|| format!("ANDROID_NDK is {}, an NDK without ld.lld: needs r23 or newer", ndk.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_use_is_told() {
+        let told = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            chosen(&names).map(|abis| abis.iter().map(|abi| abi.name).collect::<Vec<_>>())
+        };
+        assert_eq!(told(&[]).unwrap(), ["arm64-v8a", "armeabi-v7a", "x86_64", "x86"]);
+        assert_eq!(told(&["x86"]).unwrap(), ["x86"]);
+        assert_eq!(told(&["x86", "mips"]).unwrap_err(), "no ABI `mips`: there are arm64-v8a, armeabi-v7a, x86_64, x86");
+        assert!(told(&["riscv64"]).unwrap_err().starts_with("riscv64 is not built"));
+        assert_eq!(ndk_tools(Path::new("/none")).unwrap_err(), "ANDROID_NDK is /none: no NDK is there");
+    }
+}
