@@ -16,18 +16,19 @@ use std::process::Command;
 const OLDEST: u32 = 21;
 
 /// One of Android's processors.
-struct Abi {
+pub struct Abi {
     /// As the NDK names it, and the folder.
-    name: &'static str,
+    pub name: &'static str,
     /// As the linker names it.
-    emulation: &'static str,
+    pub emulation: &'static str,
     /// As Rust does.
-    triple: &'static str,
+    pub triple: &'static str,
     /// As Android's C library does.
     processor: &'static str,
 }
 
-const ABIS: [Abi; 4] = [
+/// All of them.
+pub const ABIS: [Abi; 4] = [
     Abi { name: "arm64-v8a", triple: "aarch64-linux-android", emulation: "aarch64linux", processor: "arm64" },
     Abi { name: "armeabi-v7a", triple: "armv7-linux-androideabi", emulation: "armelf_linux_eabi", processor: "arm" },
     Abi { name: "x86_64", triple: "x86_64-linux-android", emulation: "elf_x86_64", processor: "x86_64" },
@@ -43,6 +44,11 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 /// Builds and checks all.
 pub fn check() -> Outcome {
     build(&ABIS.iter().collect::<Vec<_>>())
+}
+
+/// The archive of one.
+pub fn archive(abi: &Abi) -> Outcome<PathBuf> {
+    Tools::find()?.archive(abi)
 }
 
 fn chosen(names: &[String]) -> Outcome<Vec<&'static Abi>> {

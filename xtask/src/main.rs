@@ -12,6 +12,7 @@ mod header;
 mod machines;
 mod reports;
 mod run;
+mod size;
 mod test;
 mod tools;
 mod tsan;
@@ -31,6 +32,7 @@ usage: cargo xtask <command>
   android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
   tsan      C tests of what threads share, under ThreadSanitizer
   bench     what a mark and a watched looper round cost
+  size      what a library for Android grows by: writes docs/size.md
   reports   are all reports below a folder what they should be: reports FOLDER
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "tsan" => tsan::main(args),
+            "size" => size::main(args),
             "bench" => bench::main(args),
             "reports" => reports::main(args),
             "header" => header::main(args),

@@ -1,0 +1,169 @@
+//! `cargo xtask size`: how many bytes a program's library grows by. Written to `docs/size.md`.
+//!
+//! Measured is what is loaded of a stripped library that refers to functions of ours, less what is loaded of one that
+//! refers to nothing, both linked by lld with `--gc-sections`. Nothing of Android's is needed: a library may leave symbols to
+//! the loader.
+
+use crate::android::{self, Abi};
+use crate::run::{Outcome, command, output_of, root, run_quietly};
+use crate::tools;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What a program that only wants to know of its blocks calls.
+const FEW: &[&str] = &[
+    "bc_config_init",
+    "bc_install",
+    "bc_start",
+    "bc_stop",
+    "bc_uninstall",
+    "bc_set_listener",
+    "bc_loop_watch",
+    "bc_dispatch_begin",
+    "bc_dispatch_end",
+];
+
+/// Bytes that it may be, with all functions and with few.
+const BARS: [u64; 2] = [96 * 1024, 64 * 1024];
+
+/// The command.
+pub fn main(args: pico_args::Arguments) -> Outcome {
+    crate::nothing_left(args)?;
+    tools::ensure_packages(&[tools::BIONIC, tools::LLVM])?;
+    let all = functions()?;
+    let few: Vec<String> = FEW.iter().map(|name| name.to_string()).collect();
+    let folder = root().join("target/size");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut table = String::from(HEAD);
+    for abi in &android::ABIS {
+        let archive = android::archive(abi)?;
+        let loaded = |name: &str, functions: &[String]| -> Outcome<Loaded> {
+            let library = link(&folder, abi, &archive, name, functions)?;
+            Loaded::of(&library)
+        };
+        let (none, all, few) = (loaded("none", &[])?, loaded("all", &all)?, loaded("few", &few)?);
+        let [all, few] = [all.less(&none), few.less(&none)];
+        let kib = |bytes: u64| bytes.div_ceil(1024);
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            abi.name,
+            kib(all.whole()),
+            kib(few.whole()),
+            kib(all.code),
+            kib(all.constants),
+            kib(all.tables),
+            kib(all.linking),
+        );
+    }
+    let _ = write!(table, "\n{}", TAIL.replace("{all}", &kib_of(BARS[0])).replace("{few}", &kib_of(BARS[1])));
+    print!("{table}");
+    let path = root().join("docs/size.md");
+    std::fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn kib_of(bytes: u64) -> String {
+    (bytes / 1024).to_string()
+}
+
+const HEAD: &str = "\
+# Size
+
+What a stripped shared library grows by, in KiB, when it refers to all functions of the header, or to few: install, start,
+stop, a listener, a loop and its dispatches. Linked by lld with `--gc-sections`. Made by `cargo xtask size`.
+
+| ABI | all | few | of all: code | constants | unwind tables | relocations, symbols, data |
+| --- | --- | --- | --- | --- | --- | --- |
+";
+
+const TAIL: &str = "\
+The goal was {all} KiB with all functions and {few} KiB with few, and is missed. Few functions are hardly less than all,
+because what a block becomes is decided at run time: whoever installs the library may get stacks, causes, reports in two
+formats, the flight recorder and its recovery. The code is spread evenly: no function has more than a fifteenth of it.
+What is not code of those parts is small: formatting and panics of Rust's `core` are a twentieth, reading of unwind tables
+by `gimli` another. The unwind tables let debuggers and crash handlers walk through the library's frames.
+";
+
+/// The header's functions.
+fn functions() -> Outcome<Vec<String>> {
+    let path = root().join("include/blockcanary.h");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let declarations = text.lines().filter(|line| !line.trim_start().starts_with(['*', '/']));
+    let mut names: Vec<String> = declarations
+        .filter_map(|line| line.split_once('(')?.0.rsplit(|c: char| !is_name(c)).next().map(str::to_owned))
+        .filter(|name| name.starts_with("bc_"))
+        .collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() { Err(format!("{}: no function", path.display())) } else { Ok(names) }
+}
+
+fn link(folder: &Path, abi: &Abi, archive: &Path, name: &str, functions: &[String]) -> Outcome<PathBuf> {
+    let path = |end: &str| folder.join(format!("{}-{name}{end}", abi.name));
+    let mut source = String::from("#include <blockcanary.h>\nvoid *const table[] = {0,\n");
+    functions.iter().for_each(|function| source += &format!("  (void *){function},\n"));
+    source += "};\n";
+    std::fs::write(path(".c"), source).map_err(|error| format!("{}: {error}", path(".c").display()))?;
+    let mut compile = command("clang");
+    compile.arg(format!("--target={}21", abi.triple)).args(["-Os", "-fPIC", "-ffreestanding", "-c", "-I"]);
+    run_quietly(compile.arg(root().join("include")).arg(path(".c")).arg("-o").arg(path(".o")))?;
+    let mut link = command("ld.lld");
+    link.args(["-shared", "--gc-sections", "--strip-all", "--hash-style=gnu", "-z", "max-page-size=16384", "-m"]);
+    link.arg(abi.emulation).arg(path(".o")).arg(archive).arg("-o").arg(path(".so"));
+    run_quietly(&mut link)?;
+    Ok(path(".so"))
+}
+
+/// Bytes of a library that are loaded from its file.
+#[derive(Default)]
+struct Loaded {
+    code: u64,
+    constants: u64,
+    tables: u64,
+    linking: u64,
+}
+
+impl Loaded {
+    fn of(library: &Path) -> Outcome<Loaded> {
+        let text = output_of(command("llvm-size").arg("-A").arg(library))?;
+        let mut loaded = Loaded::default();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(name), Some(Ok(bytes))) = (words.next(), words.next().map(str::parse::<u64>)) else { continue };
+            match name {
+                ".text" | ".plt" => loaded.code += bytes,
+                ".rodata" => loaded.constants += bytes,
+                ".eh_frame" | ".eh_frame_hdr" | ".ARM.exidx" | ".ARM.extab" => loaded.tables += bytes,
+                // No bytes of the file, or none that are loaded.
+                ".bss" | ".tbss" | ".comment" | ".ARM.attributes" | "Total" => {}
+                name if name.starts_with('.') => loaded.linking += bytes,
+                _ => {}
+            }
+        }
+        if loaded.whole() == 0 { Err(format!("{}: nothing is loaded of it", library.display())) } else { Ok(loaded) }
+    }
+
+    fn less(&self, other: &Loaded) -> Loaded {
+        Loaded {
+            code: self.code - other.code,
+            constants: self.constants.saturating_sub(other.constants),
+            tables: self.tables.saturating_sub(other.tables),
+            linking: self.linking.saturating_sub(other.linking),
+        }
+    }
+
+    fn whole(&self) -> u64 {
+        self.code + self.constants + self.tables + self.linking
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn functions_of_the_header_are_found() {
+        let names = super::functions().unwrap();
+        assert!(super::FEW.iter().all(|few| names.iter().any(|name| name == few)), "{names:?}");
+        assert!(names.len() > 35 && !names.iter().any(|name| name.ends_with("_fn")), "{names:?}");
+    }
+}
