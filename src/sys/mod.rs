@@ -22,6 +22,7 @@ pub mod links;
 pub mod loaded;
 pub mod lock;
 pub mod log;
+pub mod logcat;
 pub mod machine;
 pub mod mapping;
 pub mod maps;
