@@ -22,6 +22,7 @@ pub const PACKAGES: &[Package] = &[
     ("libc6-dev", Sign::File("/usr/include/stdio.h")),
     ("android-libutils-dev", Sign::File("/usr/include/android/utils/Looper.h")),
     ("android-platform-frameworks-native-headers", Sign::File("/usr/include/android/android/looper.h")),
+    ("libsdl2-dev", Sign::File("/usr/include/SDL2/SDL.h")),
     ("strace", Sign::Program("strace")),
     ("unzip", Sign::Program("unzip")),
     ("python3", Sign::Program("python3")),
