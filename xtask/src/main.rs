@@ -1,11 +1,14 @@
 //! Every chore of the project as a command: `cargo xtask <command>`.
 
+mod aar;
 mod aarch64;
+mod abis;
 mod bench;
 mod bionic;
 mod cmake;
 mod contract;
 mod demo;
+mod dist;
 mod documents;
 mod elsewhere;
 mod header;
@@ -14,6 +17,7 @@ mod run;
 mod test;
 mod tools;
 mod tsan;
+mod zipped;
 
 use std::process::ExitCode;
 
@@ -26,6 +30,8 @@ usage: cargo xtask <command>
   aarch64   the tests for 64-bit ARM alone, under qemu
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   tsan      C tests of what threads share, under ThreadSanitizer
+  aar       a package for Gradle in target/aar, from target/android/<abi>/libblockcanary.a
+  dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
   bench     what a mark and a watched looper round cost
   reports   are all reports below a folder what they should be: reports FOLDER
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";
@@ -35,6 +41,8 @@ fn main() -> ExitCode {
     let outcome = match args.subcommand() {
         Ok(Some(command)) => match command.as_str() {
             "demo" => demo::main(args),
+            "dist" => dist::main(args),
+            "aar" => aar::main(args),
             "aarch64" => aarch64::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),

@@ -44,6 +44,10 @@ pub const AARCH64: &[Package] = &[
     ("libc6-dev-arm64-cross", Sign::File("/usr/aarch64-linux-gnu/include/stdio.h")),
 ];
 
+/// What compiles and links for Android without an NDK.
+pub const ANDROID: &[Package] =
+    &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-ar"))];
+
 /// What tests on Android's C library take.
 pub const BIONIC: &[Package] =
     &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("util-linux", Sign::Program("unshare"))];

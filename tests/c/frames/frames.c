@@ -190,61 +190,89 @@ STAYS static void work_too_long(void) {
   spun_to = now_ns();
 }
 
+/* And until it is told while it goes on. */
+STAYS static void work_until_told(void) {
+  unsigned before = blocks_in(BC_BLOCK_ONGOING);
+  spun_from = now_ns();
+  do {
+    spin_ms(400);
+  } while (blocks_in(BC_BLOCK_ONGOING) == before && now_ns() < spun_from + 20000000000ull);
+  spun_to = now_ns();
+}
+
 static void work_a_little(void) {
-  sleep_ms(60);
+  sleep_ms(250);
+}
+
+/* The block of what has just been worked. */
+static const struct told *block_of_work(void) {
+  for (unsigned i = blocks_told(); i-- > 0;) {
+    const struct told *block = blocks_at(i);
+    if (block->state == BC_BLOCK_ENDED && block->start_ns < spun_to && block->start_ns + block->wall_ns > spun_from) {
+      return block;
+    }
+  }
+  return NULL;
 }
 
 /* A frame that comes too late is a block like any other; one that does not is none. */
 static void blocks(void) {
   blocks_expect("spin_ms", 4);
-  unsigned long thread = started(300);
-  for (unsigned i = 0; i < 10; i++) {
+  unsigned long thread = started(2500);
+  for (unsigned i = 0; i < 5; i++) {
     have_done(work_a_little);
   }
   flush();
-  CHECK(blocks_in(BC_BLOCK_ENDED) == 0, "%u blocks below the threshold", blocks_in(BC_BLOCK_ENDED));
+  CHECK(blocks_told() == 0, "%u blocks below the threshold", blocks_told());
+  CHECK_OK(bc_loop_set_threshold(loop, 300));
+  uint64_t frames = stats().dispatches;
+  WAIT_FOR(stats().dispatches >= frames + 3, 20000);
+  unsigned named = 0;
   for (unsigned i = 0; i < 5; i++) {
-    have_done(work_too_long);
-    WAIT_FOR(blocks_in(BC_BLOCK_ENDED) == i + 1, 10000);
-    const struct told *block = blocks_at(blocks_told() - 1);
+    have_done(work_until_told);
+    WAIT_FOR(block_of_work() != NULL, 10000);
+    const struct told *block = block_of_work();
     uint64_t shortest = spun_to - spun_from;
-    CHECK(block->state == BC_BLOCK_ENDED && strcmp(block->what, "frame") == 0, "\"%s\"", block->what);
-    CHECK(strcmp(block->loop_name, "frames") == 0 && block->samples_naming > 0, "%u of %u samples", block->samples_naming,
-          block->samples);
+    CHECK(strcmp(block->what, "frame") == 0 && strcmp(block->loop_name, "frames") == 0, "\"%s\"", block->what);
+    /* On a busy machine a thread may not answer in time. */
+    CHECK(block->samples_naming == block->samples_with_stack, "%u of %u samples", block->samples_naming,
+          block->samples_with_stack);
+    named += block->samples_naming > 0;
     /* The frame before had come when the work began. */
     CHECK(block->wall_ns >= shortest && block->start_ns <= spun_from, "%llu ns", (unsigned long long)block->wall_ns);
     CHECK(block->tag != 0 && block->tag <= block->start_ns, "begun %llu ns before its frame",
           (unsigned long long)(block->tag - block->start_ns));
     /* And is followed by frames. */
-    uint64_t frames = stats().dispatches;
+    frames = stats().dispatches;
     WAIT_FOR(stats().dispatches >= frames + 3, 20000);
   }
-  CHECK(blocks_in(BC_BLOCK_ONGOING) == 5 && stats().blocks == 5, "%u told while they went on", blocks_in(BC_BLOCK_ONGOING));
+  CHECK(named > 0, "no block names the function");
+  CHECK(blocks_in(BC_BLOCK_ONGOING) >= 5 && stats().blocks >= 5, "%u told while they went on", blocks_in(BC_BLOCK_ONGOING));
   CHECK_OK(bc_uninstall());
   end_thread(thread);
 }
 
 /* A thread to which the display gives no frame is not late, but for what it does itself meanwhile. */
 static void display_off(void) {
-  unsigned long thread = started(300);
+  unsigned long thread = started(1000);
   uint64_t frames = stats().dispatches;
   WAIT_FOR(stats().dispatches >= frames + 6, 20000);
   display_switch(false);
-  pause_ms(1500);
-  uint64_t missed = stats().missed_frames, frozen = stats().frozen_count;
+  pause_ms(3000);
+  uint64_t missed = stats().missed_frames;
   flush();
   CHECK(blocks_told() == 0, "a block of a thread that waited for the display");
-  have_done(work_too_long);
-  WAIT_FOR(blocks_in(BC_BLOCK_ENDED) == 1, 10000);
-  pause_ms(700);
+  have_done(work_until_told);
+  WAIT_FOR(block_of_work() != NULL, 10000);
+  pause_ms(1500);
   display_switch(true);
   frames = stats().dispatches;
   WAIT_FOR(stats().dispatches >= frames + 6, 20000);
   flush();
   CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks", blocks_in(BC_BLOCK_ENDED));
-  CHECK(stats().frozen_count == frozen, "%u frozen frames", (unsigned)(stats().frozen_count - frozen));
-  /* Those 2.7 s are more than 160 periods. */
-  CHECK(stats().missed_frames - missed < 100, "%u missed", (unsigned)(stats().missed_frames - missed));
+  /* Those 5.5 s and more are no frame, and more than 300 periods. */
+  CHECK(stats().max_ns < 5000000000, "a frame of %llu ns", (unsigned long long)stats().max_ns);
+  CHECK(stats().missed_frames - missed < 250, "%u missed", (unsigned)(stats().missed_frames - missed));
   CHECK_OK(bc_uninstall());
   end_thread(thread);
 }
@@ -279,8 +307,8 @@ static void at_rest(void) {
   CHECK_OK(bc_resume());
   goes_on();
   flush();
-  CHECK(blocks_told() == 0, "a block in a pause");
-  CHECK(stats().frozen_count == 0 && stats().max_ns < 700000000, "a pause counts as a frame");
+  CHECK(block_of_work() == NULL, "a block in a pause");
+  CHECK(stats().max_ns < 1500000000, "a pause counts as a frame, of %llu ns", (unsigned long long)stats().max_ns);
   CHECK_OK(bc_uninstall());
   CHECK(display_owes() == 0 && display_tells() == 0, "%u are to come", display_owes());
   end_thread(thread);
