@@ -83,7 +83,7 @@ static bc_loop_stats stats(void) {
  * itself; the library's counts are taken in the first one and the last. */
 static struct {
   long last, period, period_before;
-  unsigned spin_ms, wanted, frames, missed, late, changes;
+  unsigned spin_ms, spin_each, wanted, frames, missed, late, changes;
   bc_loop_stats begin, end;
 } own;
 static atomic_bool counted;
@@ -113,7 +113,7 @@ static void own_frame(long time, void *data) {
     own.period = periods[++own.changes % rates];
     display_set_period(own.period);
   }
-  if (own.spin_ms != 0 && own.frames % 4 == 1) {
+  if (own.spin_ms != 0 && own.frames % own.spin_each == 0) {
     spin_ms(own.spin_ms);
   }
   AChoreographer_postFrameCallback(AChoreographer_getInstance(), own_frame, data);
@@ -126,9 +126,10 @@ static void begin_to_count(void) {
   AChoreographer_postFrameCallback(AChoreographer_getInstance(), own_frame, NULL);
 }
 
-/* Runs so many frames; gives how many more the library says were missed. */
-static int count_frames(unsigned wanted, unsigned spin) {
+/* Runs so many frames, each so many of which take long; gives how many more the library says were missed. */
+static int count_frames(unsigned wanted, unsigned each, unsigned spin) {
   own.wanted = wanted;
+  own.spin_each = each;
   own.spin_ms = spin;
   /* A few frames in which the library sees the rate. */
   display_set_period(periods[0]);
@@ -149,9 +150,9 @@ static int count_frames(unsigned wanted, unsigned spin) {
 /* Regular frames, and some that take 45 ms: the next one is late, and at least one after it missed. */
 static void intervals(void) {
   unsigned long thread = started(30000);
-  int more = count_frames(60, 0);
+  int more = count_frames(60, 1, 0);
   CHECK(more == 0, "%d missed too many", more);
-  more = count_frames(60, 45);
+  more = count_frames(60, 4, 45);
   CHECK(more == 0 && own.missed >= 14, "%d missed too many, of %u", more, own.missed);
   bc_loop_stats now = stats();
   CHECK(now.max_ns >= 33000000 && now.p50_ns >= 15000000 && now.p50_ns <= now.max_ns, "max %llu, p50 %llu",
@@ -164,10 +165,13 @@ static void intervals(void) {
 static void rates_told(void) {
   unsigned long thread = started(30000);
   rates = sizeof periods / sizeof periods[0];
-  int more = count_frames(16 * 12, 0);
+  int more = count_frames(16 * 12, 1, 0);
   CHECK(more == 0 && own.changes == 12, "%d missed too many", more);
-  more = count_frames(16 * 12, 40);
+  more = count_frames(16 * 12, 4, 40);
   CHECK(more == 0 && own.missed > 12, "%d missed too many, of %u", more, own.missed);
+  /* None is asked for in time to tell the rate by itself. */
+  more = count_frames(16 * 6, 1, 40);
+  CHECK(more == 0 && own.changes == 6, "%d missed too many, of %u", more, own.missed);
   CHECK_OK(bc_uninstall());
   end_thread(thread);
 }
@@ -176,7 +180,7 @@ static void rates_told(void) {
 static void rates_seen(void) {
   unsigned long thread = started(30000);
   rates = sizeof periods / sizeof periods[0];
-  int more = count_frames(16 * 12, 0);
+  int more = count_frames(16 * 12, 1, 0);
   CHECK(more >= -12 && more <= 12 * 3, "%d missed too many in %u changes", more, own.changes);
   CHECK_OK(bc_uninstall());
   end_thread(thread);
