@@ -136,7 +136,8 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
     }
 }
 
-/// A slot for the calling thread: its own quarantined one, a free one, or a quarantined one whose thread is gone.
+/// A slot for the calling thread, or for one that is not known yet (0): its own quarantined one, a free one, or a
+/// quarantined one whose thread is gone.
 fn find_place(own: usize) -> Option<(u8, &'static Slot)> {
     let quarantined = |slot: &Slot| slot.phase() == QUARANTINED;
     slot::used()
@@ -237,15 +238,15 @@ fn watch_probed(looper: usize, name: &[u8], has_frames: bool) -> Result<(Token, 
         let token = Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled)?;
         return Ok((token, false));
     }
-    let place = if watched() < terms.max_loops { slot::all().find(|(_, slot)| slot.phase() == FREE) } else { None };
+    let here = 0u8;
+    let (owner, tid, stack_hint) =
+        if has_frames { (thread::handle(), thread::tid(), (&raw const here).addr() as u64) } else { (0, 0, 0) };
+    let place = if watched() < terms.max_loops { find_place(owner) } else { None };
     let Some((number, slot)) = place else {
         LOOPS_REFUSED.add_one();
         return Err(Refusal::Full);
     };
     let token = next_token(number, slot);
-    let here = 0u8;
-    let (owner, tid, stack_hint) =
-        if has_frames { (thread::handle(), thread::tid(), (&raw const here).addr() as u64) } else { (0, 0, 0) };
     slot.marks.close_all(Ticks::now());
     slot.frames.begin(has_frames, slot.tid.load(Relaxed));
     statistics::begin(number, slot);
@@ -303,11 +304,14 @@ fn give_up(slot: &'static Slot, now: Ticks) {
     slot.phase.store(CLOSING, Release);
 }
 
-/// Nobody is inside a mark of a loop that has none.
+/// Nobody is inside a mark of a loop that has none, but a thread may be inside a frame callback.
 fn give_up_probed(slot: &'static Slot, now: Ticks) {
+    let may_be_inside = slot.frames.is_used() && slot.owner.load(Relaxed) != thread::handle();
+    let cpu_ns = if may_be_inside { clock::thread_cpu(slot.tid.load(Relaxed)) } else { None };
+    slot.closed_cpu_ns.store(cpu_ns.unwrap_or(0), Relaxed);
     slot.token.store(0, Release);
     slot.closed_at.store(now.0, Relaxed);
-    slot.closed_by_owner.store(1, Relaxed);
+    slot.closed_by_owner.store(u32::from(!may_be_inside), Relaxed);
     slot.phase.store(CLOSING, Release);
 }
 

@@ -19,8 +19,8 @@ pub const FREE: u32 = 0;
 pub const WATCHED: u32 = 1;
 /// Given up; the monitor has yet to take a last look and to close its files.
 pub const CLOSING: u32 = 2;
-/// Given up by another thread than its own. That one may be inside a mark right now, with the token already checked, so
-/// the words stay its own until it watches again or is gone.
+/// Given up by another thread than its own. That one may be inside a mark or a frame callback right now, with the token
+/// already checked, so the words stay its own until it watches again or is gone.
 pub const QUARANTINED: u32 = 3;
 
 /// One loop. `token`, `owner` and `limit_ns` stand beside the marks because each mark reads them.

@@ -22,7 +22,6 @@ pub const PACKAGES: &[Package] = &[
     ("libc6-dev", Sign::File("/usr/include/stdio.h")),
     ("android-libutils-dev", Sign::File("/usr/include/android/utils/Looper.h")),
     ("android-platform-frameworks-native-headers", Sign::File("/usr/include/android/android/looper.h")),
-    ("libsdl2-dev", Sign::File("/usr/include/SDL2/SDL.h")),
     ("strace", Sign::Program("strace")),
     ("unzip", Sign::Program("unzip")),
     ("python3", Sign::Program("python3")),
@@ -43,6 +42,9 @@ pub const AARCH64: &[Package] = &[
     ("gcc-aarch64-linux-gnu", Sign::Program("aarch64-linux-gnu-gcc")),
     ("libc6-dev-arm64-cross", Sign::File("/usr/aarch64-linux-gnu/include/stdio.h")),
 ];
+
+/// What one of the examples takes.
+pub const SDL: &[Package] = &[("libsdl2-dev", Sign::File("/usr/include/SDL2/SDL.h"))];
 
 /// What compiles and links for Android without an NDK.
 pub const ANDROID: &[Package] =
