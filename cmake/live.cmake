@@ -16,9 +16,7 @@ target_link_libraries(blockcanary_live INTERFACE
 target_compile_definitions(blockcanary_live INTERFACE BLOCKCANARY_ENABLED=1)
 set_target_properties(blockcanary_live PROPERTIES
   EXPORT_NAME live INTERFACE_BLOCKCANARY_KIND live COMPATIBLE_INTERFACE_STRING BLOCKCANARY_KIND)
-if(ANDROID)
-  target_link_libraries(blockcanary_live INTERFACE log)
-else()
+if(NOT ANDROID)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
   target_link_libraries(blockcanary_live INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

@@ -732,6 +732,9 @@ typedef bool (*bc_uploader)(const char *zip_path, void *user_data);
  * the next, and the gap between two beats. Each counts when it ends, by its own time from begin to end, nested ones too,
  * less what the loop waited in polls meanwhile. One that was cut by a pause or a stop, or was nested more than 32 deep,
  * counts in `dispatches` only.
+ *
+ * Of a loop of `bc_frames_watch` each time from one frame to the next, by the display's clock, counts as a dispatch. One
+ * in which the display had no frame for a thread that waited, because it was off, counts in `dispatches` only.
  */
 typedef struct bc_loop_stats {
   /**
@@ -755,7 +758,7 @@ typedef struct bc_loop_stats {
    */
   uint64_t frozen_count;
   /**
-   * Frames missed, of a loop of frame callbacks.
+   * Periods of the display that went by between two frames, of a loop of `bc_frames_watch`; 0 of others.
    */
   uint64_t missed_frames;
   /**
@@ -891,6 +894,32 @@ size_t bc_block_format_json(const struct bc_block *block, char *buffer, size_t s
 void bc_config_init(struct bc_config *config, size_t struct_size);
 
 /**
+ * Watches the calling thread by frame callbacks of its `AChoreographer`, as a loop of its own beside any other of this
+ * thread. The time from one callback to the next is a stretch: a longer one than the threshold is a block ("frame", its
+ * tag is the display's time of the frame before), whatever kept the thread. `bc_loop_stats_get` counts each time from
+ * frame to frame by the display's clock, and in `missed_frames` the periods of the display that went by without one, at
+ * whatever rate it has. A second call renames the loop and gives the same token. `name` is copied; NULL: "frames".
+ *
+ * A callback asks for the next one, so the thread is woken with each frame of the display while watching is on, and not
+ * while it is off or paused: pause when the program leaves the foreground. While no frame comes, the thread is asked each
+ * quarter of the threshold to show that it is alive. What has been asked for cannot be taken back: one more callback may
+ * come after the watch has ended, and does nothing. A library that contains this one stays loaded until `bc_uninstall` has
+ * seen the last one come, for which it waits 200 ms at most; if it then has not, for ever. It cannot come where
+ * `bc_uninstall` is called on the watched thread, unless that has polled since `bc_stop`.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`loop` is NULL), BC_ERROR_UNSUPPORTED (the system has no AChoreographer, as
+ * before Android 7 and elsewhere, or the library cannot be kept loaded), BC_ERROR_INVALID_STATE (not installed),
+ * BC_ERROR_LIMIT_REACHED, BC_ERROR_WRONG_THREAD (the thread has no looper, or from a callback), BC_ERROR_INTERNAL.
+ * `*loop` is NULL unless BC_OK.
+ *
+ * Units: none. Ownership: the thread's looper is acquired until the watch ends. Threads: the one to be watched, which has a
+ * looper, but not in callbacks of this library.
+ * Async-signal-safe: no.
+ */
+bc_status bc_frames_watch(const char *name,
+                          struct bc_loop **loop);
+
+/**
  * Tells what was done, lost, or could not be done. The caller sets `health->struct_size`; at most so many bytes are
  * written, and none unless BC_OK.
  *
@@ -993,8 +1022,9 @@ bc_status bc_resume(void);
 bc_status bc_flush(uint32_t timeout_ms);
 
 /**
- * Hands the library's messages to `handler`; NULL, as at first: to nobody, they are not written anywhere else. When this returns, the one before is not running on
- * another thread and will not run again. Outlasts `bc_uninstall`.
+ * Hands the library's messages to `handler`. NULL, as at first: they go to Android's log with the tag "blockcanary", which
+ * is found at run time, and elsewhere to nobody. When this returns, the handler before is not running on another thread and
+ * will not run again. Outlasts `bc_uninstall`.
  *
  * Returns BC_OK.
  *

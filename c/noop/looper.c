@@ -34,3 +34,11 @@ bc_status bc_looper_probe(ALooper *looper, const char *name, bc_loop **loop) {
   }
   return BC_OK;
 }
+
+bc_status bc_frames_watch(const char *name, bc_loop **loop) {
+  (void)name;
+  if (loop != NULL) {
+    *loop = NULL;
+  }
+  return BC_OK;
+}

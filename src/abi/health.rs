@@ -63,6 +63,9 @@ pub struct bc_health {
 /// the next, and the gap between two beats. Each counts when it ends, by its own time from begin to end, nested ones too,
 /// less what the loop waited in polls meanwhile. One that was cut by a pause or a stop, or was nested more than 32 deep,
 /// counts in `dispatches` only.
+///
+/// Of a loop of `bc_frames_watch` each time from one frame to the next, by the display's clock, counts as a dispatch. One
+/// in which the display had no frame for a thread that waited, because it was off, counts in `dispatches` only.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct bc_loop_stats {
@@ -76,7 +79,7 @@ pub struct bc_loop_stats {
     pub slow_count: u64,
     /// Dispatches above 700 ms.
     pub frozen_count: u64,
-    /// Frames missed, of a loop of frame callbacks.
+    /// Periods of the display that went by between two frames, of a loop of `bc_frames_watch`; 0 of others.
     pub missed_frames: u64,
     /// Time spent in outermost dispatches that have ended, less waiting, and without gaps between beats, of which nobody
     /// knows how much was work. Nanoseconds.

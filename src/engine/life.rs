@@ -15,9 +15,9 @@ use crate::sys::clock::Ticks;
 use crate::sys::errno::Errno;
 use crate::sys::lock::Lock;
 use crate::sys::vdso;
-use crate::sys::{counters, descriptors, fault, fork, log, own_threads, program, signal, thread};
+use crate::sys::{counters, descriptors, fault, fork, loaded, log, own_threads, program, signal, thread};
 use crate::watch::gate::GATE;
-use crate::watch::{bell, registry};
+use crate::watch::{bell, frames, registry};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
 
 /// How long a stop waits for the monitor. It has to be back within 200 ms.
@@ -27,6 +27,9 @@ const UNINSTALL_NS: u64 = 2_000_000_000;
 /// How long an unload waits for the library's own threads, on a machine that is too busy for them: they would go on in code
 /// that is not there any more.
 const UNLOAD_NS: u64 = 5_000_000_000;
+
+/// How long an uninstall waits for frame callbacks that were asked for, which come with the next frame of the display.
+const FRAMES_NS: u64 = 200_000_000;
 
 /// Even a flush that shall not wait gives the monitor so long to look once.
 const SHORTEST_FLUSH_NS: u64 = 50_000_000;
@@ -411,7 +414,12 @@ pub fn uninstall() -> Result<(), Refusal> {
         LIFE.lock().is_leaving = false;
         return Err(Refusal::Timeout);
     }
+    let end = Ticks::now().plus(FRAMES_NS);
+    let frames_rest = wait_until(&handles, end, &mut frames::are_at_rest);
     take_down();
+    if frames_rest && !frames::are_to_come() {
+        loaded::let_go();
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use crate::engine::life::{self, Refusal};
 use crate::hook::alooper;
 use crate::log_error;
 use crate::report::sink::Lossy;
+use crate::sys::logcat;
 
 /// Reserves all memory, makes the library's threads and opens what must be open. Watching begins with `bc_start`.
 /// `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing. It
@@ -21,6 +22,7 @@ use crate::report::sink::Lossy;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
     life::adopt();
+    logcat::look_up();
     // SAFETY: the caller filled the structure by the contract.
     match unsafe { config::read(config) } {
         Ok(settings) => {

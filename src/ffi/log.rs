@@ -6,8 +6,9 @@ use crate::engine::life;
 use crate::sys::log;
 use core::ffi::c_void;
 
-/// Hands the library's messages to `handler`; NULL, as at first: to nobody, they are not written anywhere else. When this returns, the one before is not running on
-/// another thread and will not run again. Outlasts `bc_uninstall`.
+/// Hands the library's messages to `handler`. NULL, as at first: they go to Android's log with the tag "blockcanary", which
+/// is found at run time, and elsewhere to nobody. When this returns, the handler before is not running on another thread and
+/// will not run again. Outlasts `bc_uninstall`.
 ///
 /// Returns BC_OK.
 ///

@@ -112,9 +112,13 @@ unsafe fn watch_looper(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Toke
         return Err(BC_ERROR_WRONG_THREAD);
     }
     // SAFETY: the caller vouches for the looper.
-    unsafe { probe::watch(looper, name) }.map_err(|failure| match failure {
+    unsafe { probe::watch(looper, name) }.map_err(of_failure)
+}
+
+pub(super) fn of_failure(failure: Failure) -> bc_status {
+    match failure {
         Failure::Unsupported | Failure::Looper => BC_ERROR_UNSUPPORTED,
         Failure::Refused(Refusal::NotInstalled) => BC_ERROR_INVALID_STATE,
         Failure::Refused(Refusal::Full) => BC_ERROR_LIMIT_REACHED,
-    })
+    }
 }

@@ -5,6 +5,7 @@
 mod at_exit;
 pub mod blocks;
 pub mod config;
+pub mod frames;
 pub mod health;
 pub mod lifecycle;
 pub mod log;

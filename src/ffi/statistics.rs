@@ -59,7 +59,7 @@ unsafe fn read(r#loop: *mut bc_loop, stats: *mut bc_loop_stats, takes: bool) -> 
         blocks: known.blocks,
         slow_count: known.slow,
         frozen_count: known.frozen,
-        missed_frames: 0,
+        missed_frames: known.missed,
         busy_ns: known.busy_ns,
         observed_ns: known.observed_ns,
         max_ns: known.max_ns,

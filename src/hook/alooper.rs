@@ -58,7 +58,8 @@ pub fn look_up() {
     LOOKED_UP.store(true, Release);
 }
 
-fn find(name: &CStr) -> *mut c_void {
+/// Looks for one function of the system's, null where it is not. Takes the loader's lock.
+pub(super) fn find(name: &CStr) -> *mut c_void {
     // SAFETY: strings that end in a NUL.
     unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());

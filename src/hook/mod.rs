@@ -2,5 +2,7 @@
 
 pub mod alooper;
 pub mod brackets;
+pub mod choreographer;
+pub mod frames;
 pub mod probe;
 pub mod records;

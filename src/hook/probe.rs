@@ -34,11 +34,23 @@ pub unsafe fn watch(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Token, 
     if !alooper::is_there() {
         return Err(Failure::Unsupported);
     }
-    registry::on_probe_gone(release);
     let (token, is_new) = registry::watch_looper(looper.expose_provenance(), name).map_err(Failure::Refused)?;
-    if !is_new {
-        return Ok(token);
+    if is_new {
+        // SAFETY: the caller vouches for the looper.
+        unsafe { begin(looper, token, on_ping) }?;
+        registry::looper_is_ready(token);
     }
+    Ok(token)
+}
+
+type OnPing = unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int;
+
+/// Gives a new loop its descriptor; without one it is given up.
+///
+/// # Safety
+/// `looper` is a live looper.
+pub(super) unsafe fn begin(looper: *mut ALooper, token: Token, on_ping: OnPing) -> Result<(), Failure> {
+    registry::on_probe_gone(release);
     let slot = slot::slot(token.slot());
     let fd = event::open().map_err(|_| {
         registry::unwatch(token);
@@ -54,15 +66,19 @@ pub unsafe fn watch(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Token, 
         registry::unwatch(token);
         return Err(Failure::Looper);
     }
-    registry::looper_is_ready(token);
-    Ok(token)
+    Ok(())
+}
+
+/// The loop that a callback was made for, if it still is watched.
+pub(super) fn of_data(data: *mut c_void) -> Option<&'static Slot> {
+    let token = Token::from_raw(data.addr())?;
+    Some(slot::slot(token.slot())).filter(|slot| slot.is(token))
 }
 
 /// Runs on the looper's thread.
 unsafe extern "C" fn on_ping(fd: c_int, _events: c_int, data: *mut c_void) -> c_int {
     event::take(fd);
-    let slot = Token::from_raw(data.addr()).map(|token| (slot::slot(token.slot()), token));
-    if let Some((slot, _)) = slot.filter(|(slot, token)| slot.is(*token)) {
+    if let Some(slot) = of_data(data) {
         probe::answers(slot);
     }
     1

@@ -10,11 +10,13 @@ pub const WHAT: usize = 127;
 pub static BETWEEN_POLLS: &CStr = c"between polls";
 /// Stands for `what` in a looper's callback; the tag is the callback's address.
 pub static CALLBACK: &CStr = c"fd callback";
+/// `what` in the time from one frame to the next; the tag is the display's time of the first one.
+pub static FRAME: &CStr = c"frame";
 
 /// Who named a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The program.
+    /// The program, or the library by a name that says all.
     Named,
     /// Nobody: the time between two polls.
     BetweenPolls,
@@ -23,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// From the address of the text, which for the library's own is one of two.
+    /// From the address of the text, which tells the two of the library's own that do not name all.
     pub fn of(what: *const c_char) -> Kind {
         if what == BETWEEN_POLLS.as_ptr() {
             Kind::BetweenPolls

@@ -1,7 +1,8 @@
-//! Messages for whoever looks into a program, handed to one handler of the program's choice.
+//! Messages for whoever looks into a program, handed to one handler of the program's choice, or else to Android's log.
 
 use super::callback::Callback;
 use super::lock::Lock;
+use super::logcat;
 use super::thread;
 use crate::abi::{bc_log_handler, bc_log_level};
 use arrayvec::{ArrayString, ArrayVec};
@@ -75,15 +76,15 @@ pub fn tell_deferred() {
             next
         };
         if let Some((level, text)) = next.filter(|_| !SILENT.load(Acquire)) {
-            HANDLER.run(|handler, user_data| hand_over(handler, level, text.as_bytes(), user_data));
+            tell(level, &text);
         }
     }
 }
 
-/// Formats and hands over one message; costs next to nothing without a handler.
+/// Formats and hands over one message; costs next to nothing where nobody wants it.
 pub fn write(level: bc_log_level, message: core::fmt::Arguments<'_>) {
     // What happens inside the handler is not told to it.
-    if !HANDLER.is_set() || SILENT.load(Acquire) || is_inside() {
+    if !(HANDLER.is_set() || logcat::is_there()) || SILENT.load(Acquire) || is_inside() {
         return;
     }
     let mut text = Text::new();
@@ -95,7 +96,15 @@ pub fn write(level: bc_log_level, message: core::fmt::Arguments<'_>) {
         HAS_DEFERRED.store(true, Release);
         return;
     }
-    HANDLER.run(|handler, user_data| hand_over(handler, level, text.as_bytes(), user_data));
+    tell(level, &text);
+}
+
+fn tell(level: bc_log_level, text: &Text) {
+    if HANDLER.is_set() {
+        HANDLER.run(|handler, user_data| hand_over(handler, level, text.as_bytes(), user_data));
+    } else {
+        logcat::write(level, text.as_bytes());
+    }
 }
 
 #[allow(unsafe_code)]

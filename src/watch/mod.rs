@@ -3,7 +3,9 @@
 pub mod allowances;
 pub mod bell;
 pub mod buckets;
+pub mod cadence;
 pub mod endings;
+pub mod frames;
 pub mod gaps;
 pub mod gate;
 pub mod handover;

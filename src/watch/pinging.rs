@@ -1,5 +1,5 @@
 //! When to ping a looper's thread: not while it waits in its poll, and not if it has not run since its last answer, so that
-//! an idle thread is not woken.
+//! an idle thread is not woken. And when to ask a thread that is watched by its frames: when none has come for a while.
 
 use super::gate::GATE;
 use super::slot::Slot;
@@ -13,6 +13,7 @@ use core::sync::atomic::Ordering::*;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pulse {
     next: Ticks,
+    /// Answers, or the last stretch of a loop of frames.
     answers: u64,
     /// The thread's CPU clock when it was last known to have nothing to do.
     rest_cpu_ns: u64,
@@ -27,6 +28,9 @@ impl Pulse {
 
 /// Sends a ping if it is time for one; answers when to ask again.
 pub fn ping_if_due(slot: &Slot, track: &mut Track, now: Ticks, interval_ns: u64) -> Option<Ticks> {
+    if slot.frames.is_used() {
+        return ask_if_due(slot, track, now, interval_ns);
+    }
     if !GATE.is_open() || slot.probe.is_out() {
         return None;
     }
@@ -36,6 +40,25 @@ pub fn ping_if_due(slot: &Slot, track: &mut Track, now: Ticks, interval_ns: u64)
     track.pulse.next = now.plus(interval_ns);
     if slot.tid.load(Acquire) == 0 || has_work(slot, track) {
         slot.probe.pings(now);
+        event::ring(slot.probe.fd());
+    }
+    Some(track.pulse.next)
+}
+
+/// Asks a loop of frames to go on if it rests, and to show that it is alive if no frame has come for a while: a display that
+/// is off is nobody's fault. Well before the limit, and not as soon as a frame is a little late.
+fn ask_if_due(slot: &Slot, track: &mut Track, now: Ticks, interval_ns: u64) -> Option<Ticks> {
+    if !GATE.is_open() {
+        return None;
+    }
+    if now < track.pulse.next {
+        return Some(track.pulse.next);
+    }
+    let patience_ns = slot.frames.period_ns().saturating_mul(2).min(slot.limit_ns.load(Relaxed) / 2);
+    track.pulse.next = now.plus(interval_ns.max(patience_ns));
+    let stretch = slot.probe.stretch().load(Acquire) as u64;
+    let is_same = core::mem::replace(&mut track.pulse.answers, stretch) == stretch;
+    if is_same || !slot.frames.is_asked() {
         event::ring(slot.probe.fd());
     }
     Some(track.pulse.next)

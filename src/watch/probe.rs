@@ -1,18 +1,20 @@
 //! The heartbeat of a looper's thread that leaves no marks of its own: a descriptor of its looper is pinged, and the time
-//! until the thread answers is a stretch.
+//! until the thread answers is a stretch. For a loop of frames it is the display that pings.
 
 use super::gate::GATE;
 use super::late::LateEnd;
 use super::marks::Seen;
 use super::slot::Slot;
-use crate::sample::what::What;
+use crate::sample::what::{FRAME, What};
 use crate::sys::clock::{self, Ticks};
 use crate::sys::thread;
+use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::*};
 
 /// The words of a heartbeat. `stretch` is set by the monitor with a ping, after `pinged_at` (release), and cleared by the
-/// looper's thread with its answer; the others are each written by one side only.
+/// looper's thread with its answer; the others are each written by one side only. Of a loop of frames the thread itself
+/// writes what the monitor does otherwise, when it asks for a frame.
 pub struct Probe {
     /// Names the ping that is out; 0: none is.
     stretch: AtomicUsize,
@@ -61,7 +63,7 @@ impl Probe {
         self.fd.swap(0, AcqRel) - 1
     }
 
-    /// A ping is about to be sent; by the monitor.
+    /// A ping is about to be sent, or a frame asked for.
     pub fn pings(&self, now: Ticks) {
         let ping = self.pings.load(Relaxed).wrapping_add(1).max(1);
         self.pings.store(ping, Relaxed);
@@ -95,26 +97,39 @@ pub fn answers(slot: &Slot) {
         slot.owner.store(thread::handle(), Relaxed);
         slot.tid.store(thread::tid(), Release);
     }
-    let stretch = probe.stretch.load(Acquire);
-    if stretch != 0 {
-        let limit_ns = slot.limit_ns.load(Relaxed);
-        let late = GATE.clip(Ticks(probe.pinged_at.load(Relaxed)), now).filter(|(from, to)| to.since(*from) > limit_ns);
-        if let Some((from, to)) = late {
-            // A full queue means that the monitor has seen this stretch long ago.
-            slot.late_ends.put(|| LateEnd {
-                token: slot.last_token.load(Relaxed),
-                stretch,
-                from,
-                to,
-                cpu_ns: clock::own_cpu(),
-                limit_ns,
-                tag: 0,
-                what: What::NONE,
-            });
-        }
-        probe.stretch.store(0, Release);
-    }
+    ends(slot, now);
     probe.answers.store(probe.answers.load(Relaxed).wrapping_add(1), Release);
+}
+
+/// The stretch ends, if one is open; by the looper's thread.
+pub fn ends(slot: &Slot, now: Ticks) {
+    let probe = &slot.probe;
+    let stretch = probe.stretch.load(Acquire);
+    if stretch == 0 {
+        return;
+    }
+    let limit_ns = slot.limit_ns.load(Relaxed);
+    let late = GATE.clip(Ticks(probe.pinged_at.load(Relaxed)), now).filter(|(from, to)| to.since(*from) > limit_ns);
+    if let Some((from, to)) = late {
+        let (what, tag) = name(slot);
+        // A full queue means that the monitor has seen this stretch long ago.
+        slot.late_ends.put(|| LateEnd {
+            token: slot.last_token.load(Relaxed),
+            stretch,
+            from,
+            to,
+            cpu_ns: clock::own_cpu(),
+            limit_ns,
+            tag,
+            what: what.map_or(What::NONE, |what| What::from_bytes(what.as_ptr(), what.to_bytes())),
+        });
+    }
+    probe.stretch.store(0, Release);
+}
+
+/// What a stretch is called, and its tag.
+fn name(slot: &Slot) -> (Option<&'static CStr>, u64) {
+    if slot.frames.is_used() { (Some(FRAME), slot.frames.vsync()) } else { (None, 0) }
 }
 
 /// What the words say at a moment, as of a loop with marks.
@@ -122,13 +137,14 @@ pub fn look(slot: &Slot) -> Option<Seen> {
     let probe = &slot.probe;
     let stretch = probe.stretch.load(Acquire);
     let at = Ticks(probe.pinged_at.load(Relaxed));
+    let (what, tag) = name(slot);
     (probe.stretch.load(Acquire) == stretch).then(|| Seen {
         version: stretch.wrapping_add(probe.answers() as usize),
         stretch,
         at,
         open: stretch != 0,
         limit_ns: slot.limit_ns.load(Relaxed),
-        what: ptr::null(),
-        tag: 0,
+        what: what.map_or(ptr::null(), CStr::as_ptr),
+        tag,
     })
 }

@@ -5,7 +5,7 @@ use super::gate::GATE;
 use super::slot::{self, CLOSING, FREE, QUARANTINED, Slot, WATCHED, slot};
 use super::statistics::{self, Statistics};
 use super::token::Token;
-use super::{bell, mark};
+use super::{bell, frames, mark};
 use crate::sample::case::NAME;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{CALLS_MISUSED, LOOPS_REFUSED};
@@ -82,6 +82,7 @@ pub fn close() {
 pub fn reset_after_fork() {
     TERMS.free_after_fork();
     statistics::reset_after_fork();
+    frames::reset_after_fork();
     OPEN.store(false, Release);
     KEY.store(-1, Release);
     for (_, slot) in slot::all() {
@@ -135,7 +136,8 @@ pub fn watch(name: Option<&[u8]>) -> Result<Token, Refusal> {
     }
 }
 
-/// A slot for the calling thread: its own quarantined one, a free one, or a quarantined one whose thread is gone.
+/// A slot for the calling thread, or for one that is not known yet (0): its own quarantined one, a free one, or a
+/// quarantined one whose thread is gone.
 fn find_place(own: usize) -> Option<(u8, &'static Slot)> {
     let quarantined = |slot: &Slot| slot.phase() == QUARANTINED;
     slot::used()
@@ -181,6 +183,7 @@ fn take(number: u8, slot: &'static Slot, own: usize, name: Option<&[u8]>, limit_
     let token = next_token(number, slot);
     let here = 0u8;
     slot.marks.close_all(Ticks::now());
+    slot.frames.begin(false, slot.tid.load(Relaxed));
     statistics::begin(number, slot);
     slot.owner.store(own, Relaxed);
     slot.tid.store(thread::tid(), Relaxed);
@@ -211,35 +214,51 @@ fn set_name(slot: &Slot, name: Option<&[u8]>) {
 
 /// Watches the thread that owns a looper, or renames its loop; `true`: it is new. Its thread is not known yet.
 pub fn watch_looper(looper: usize, name: Option<&[u8]>) -> Result<(Token, bool), Refusal> {
+    watch_probed(looper, name.unwrap_or(b"looper"), false)
+}
+
+/// Watches the frames of the calling thread, which owns a looper, or renames their loop; `true`: it is new.
+pub fn watch_frames(looper: usize, name: Option<&[u8]>) -> Result<(Token, bool), Refusal> {
+    watch_probed(looper, name.unwrap_or(b"frames"), true)
+}
+
+fn watch_probed(looper: usize, name: &[u8], has_frames: bool) -> Result<(Token, bool), Refusal> {
     let terms = TERMS.lock();
     if !terms.open {
         return Err(Refusal::NotInstalled);
     }
-    let name = name.or(Some(b"looper"));
-    let probed =
-        |slot: &Slot| slot.phase() == WATCHED && slot.is_probed.load(Relaxed) && slot.looper.load(Relaxed) == looper;
+    let probed = |slot: &Slot| {
+        slot.phase() == WATCHED
+            && slot.is_probed.load(Relaxed)
+            && slot.frames.is_used() == has_frames
+            && slot.looper.load(Relaxed) == looper
+    };
     if let Some((_, slot)) = slot::used().find(|(_, slot)| probed(slot)) {
-        set_name(slot, name);
+        set_name(slot, Some(name));
         let token = Token::from_raw(slot.token.load(Relaxed)).ok_or(Refusal::NotInstalled)?;
         return Ok((token, false));
     }
-    let place = if watched() < terms.max_loops { slot::all().find(|(_, slot)| slot.phase() == FREE) } else { None };
+    let here = 0u8;
+    let (owner, tid, stack_hint) =
+        if has_frames { (thread::handle(), thread::tid(), (&raw const here).addr() as u64) } else { (0, 0, 0) };
+    let place = if watched() < terms.max_loops { find_place(owner) } else { None };
     let Some((number, slot)) = place else {
         LOOPS_REFUSED.add_one();
         return Err(Refusal::Full);
     };
     let token = next_token(number, slot);
     slot.marks.close_all(Ticks::now());
+    slot.frames.begin(has_frames, slot.tid.load(Relaxed));
     statistics::begin(number, slot);
-    slot.owner.store(0, Relaxed);
-    slot.tid.store(0, Relaxed);
+    slot.owner.store(owner, Relaxed);
+    slot.tid.store(tid, Relaxed);
     slot.limit_ns.store(terms.limit_ns, Relaxed);
-    slot.stack_hint.store(0, Relaxed);
+    slot.stack_hint.store(stack_hint, Relaxed);
     slot.closed_by_owner.store(1, Relaxed);
     slot.looper.store(looper, Relaxed);
     slot.is_probed.store(true, Relaxed);
     slot.last_token.store(token.raw(), Relaxed);
-    set_name(slot, name);
+    set_name(slot, Some(name));
     Slot::mark_used(number);
     slot.phase.store(WATCHED, Release);
     slot.token.store(token.raw(), Release);
@@ -285,11 +304,14 @@ fn give_up(slot: &'static Slot, now: Ticks) {
     slot.phase.store(CLOSING, Release);
 }
 
-/// Nobody is inside a mark of a loop that has none.
+/// Nobody is inside a mark of a loop that has none, but a thread may be inside a frame callback.
 fn give_up_probed(slot: &'static Slot, now: Ticks) {
+    let may_be_inside = slot.frames.is_used() && slot.owner.load(Relaxed) != thread::handle();
+    let cpu_ns = if may_be_inside { clock::thread_cpu(slot.tid.load(Relaxed)) } else { None };
+    slot.closed_cpu_ns.store(cpu_ns.unwrap_or(0), Relaxed);
     slot.token.store(0, Release);
     slot.closed_at.store(now.0, Relaxed);
-    slot.closed_by_owner.store(1, Relaxed);
+    slot.closed_by_owner.store(u32::from(!may_be_inside), Relaxed);
     slot.phase.store(CLOSING, Release);
 }
 

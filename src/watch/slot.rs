@@ -1,5 +1,6 @@
 //! The static places of loops: everything that a mark or a late end touches, never unmapped.
 
+use super::frames::Frames;
 use super::late::LateEnd;
 use super::marks::{Marks, Seen};
 use super::probe::{self, Probe};
@@ -18,8 +19,8 @@ pub const FREE: u32 = 0;
 pub const WATCHED: u32 = 1;
 /// Given up; the monitor has yet to take a last look and to close its files.
 pub const CLOSING: u32 = 2;
-/// Given up by another thread than its own. That one may be inside a mark right now, with the token already checked, so
-/// the words stay its own until it watches again or is gone.
+/// Given up by another thread than its own. That one may be inside a mark or a frame callback right now, with the token
+/// already checked, so the words stay its own until it watches again or is gone.
 pub const QUARANTINED: u32 = 3;
 
 /// One loop. `token`, `owner` and `limit_ns` stand beside the marks because each mark reads them.
@@ -35,6 +36,8 @@ pub struct Slot {
     pub marks: Marks,
     /// The heartbeat, for a loop without marks.
     pub probe: Probe,
+    /// The frames, for a loop of frames, which has a heartbeat, too.
+    pub frames: Frames,
     /// From the loop's thread to the monitor.
     pub late_ends: Queue<LateEnd, LATE_ENDS>,
     /// Blocks seen.
@@ -68,6 +71,7 @@ static TABLE: [Slot; SLOTS] = [const {
         limit_ns: AtomicU64::new(0),
         marks: Marks::new(),
         probe: Probe::new(),
+        frames: Frames::new(),
         late_ends: Queue::new(),
         blocks: AtomicU64::new(0),
         phase: AtomicU32::new(FREE),

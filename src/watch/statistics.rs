@@ -40,6 +40,8 @@ pub struct Statistics {
     pub slow: u64,
     /// Dispatches above `FROZEN_NS`.
     pub frozen: u64,
+    /// Frames that were missed.
+    pub missed: u64,
     /// Time in outermost dispatches, less waiting.
     pub busy_ns: u64,
     /// Time in which the loop was watched and time counted.
@@ -74,6 +76,7 @@ pub fn read(token: Token, slot: &Slot, takes: bool) -> Statistics {
         blocks: slot.blocks.load(Relaxed).saturating_sub(base.blocks),
         slow: new.slow,
         frozen: new.frozen,
+        missed: new.missed,
         busy_ns: new.busy_ns,
         observed_ns: counted_ns.saturating_sub(base.counted_ns),
         max_ns: longest(&new.histogram, slot.marks.tally().longest_ns().max(base.longest_ns)),
@@ -155,7 +158,17 @@ mod tests {
             max_ns = max_ns.max(*ns);
         }
         let dispatches = histogram.iter().sum();
-        Statistics { dispatches, blocks: 0, slow: 0, frozen: 0, busy_ns: 0, observed_ns: 0, max_ns, histogram }
+        Statistics {
+            dispatches,
+            blocks: 0,
+            slow: 0,
+            frozen: 0,
+            missed: 0,
+            busy_ns: 0,
+            observed_ns: 0,
+            max_ns,
+            histogram,
+        }
     }
 
     fn is_near(found: u64, expected: u64) {

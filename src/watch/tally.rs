@@ -65,6 +65,8 @@ pub struct Tally {
     frozen: AtomicU64,
     /// Dispatches without a duration.
     untimed: AtomicU64,
+    /// Frames that were missed.
+    missed: AtomicU64,
     /// The last slow ones, by their number.
     remembered: [SlowWords; REMEMBERED],
     histogram: [AtomicU64; BUCKETS],
@@ -77,6 +79,8 @@ pub struct Counts {
     pub histogram: [u64; BUCKETS],
     /// Dispatches without a duration.
     pub untimed: u64,
+    /// Frames that were missed.
+    pub missed: u64,
     /// Those above `SLOW_NS`.
     pub slow: u64,
     /// Those above `FROZEN_NS`.
@@ -87,7 +91,7 @@ pub struct Counts {
 
 impl Counts {
     /// Nothing counted.
-    pub const NONE: Counts = Counts { histogram: [0; BUCKETS], untimed: 0, slow: 0, frozen: 0, busy_ns: 0 };
+    pub const NONE: Counts = Counts { histogram: [0; BUCKETS], untimed: 0, missed: 0, slow: 0, frozen: 0, busy_ns: 0 };
 
     /// What has been counted since.
     pub fn since(&self, earlier: &Counts) -> Counts {
@@ -114,6 +118,7 @@ impl Counts {
             change(mine, *its);
         }
         change(&mut self.untimed, other.untimed);
+        change(&mut self.missed, other.missed);
         change(&mut self.slow, other.slow);
         change(&mut self.frozen, other.frozen);
         change(&mut self.busy_ns, other.busy_ns);
@@ -174,6 +179,7 @@ impl Tally {
             slow: AtomicU64::new(0),
             frozen: AtomicU64::new(0),
             untimed: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
             remembered: [const {
                 SlowWords { to: AtomicU64::new(0), ns: AtomicU64::new(0), longest_before_ns: AtomicU64::new(0) }
             }; REMEMBERED],
@@ -222,6 +228,11 @@ impl Tally {
         if ns > self.remarkable_ns.load(Relaxed) || self.asked.load(Relaxed) != self.answered.load(Relaxed) {
             self.remark(ns);
         }
+    }
+
+    /// Frames were missed.
+    pub fn missed(&self, frames: u64) {
+        add(&self.missed, frames);
     }
 
     /// The loop has waited.
@@ -308,6 +319,7 @@ impl Tally {
         Counts {
             histogram,
             untimed: self.untimed.load(Relaxed),
+            missed: self.missed.load(Relaxed),
             slow: self.slow.load(Relaxed),
             frozen: self.frozen.load(Relaxed),
             busy_ns: self.busy_ns(),

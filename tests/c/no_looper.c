@@ -1,4 +1,5 @@
-/* Without ALooper_* in the process the looper calls answer as a looper that failed would. */
+/* Without ALooper_* in the process the looper calls answer as a looper that failed would, and there are
+ * no frames to watch. */
 #include <blockcanary.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@ static void answers(void) {
       install_and_start(&config);
     }
   }
+  bc_loop *loop = (bc_loop *)1;
+  CHECK_STATUS(bc_frames_watch("frames", &loop), BC_ERROR_UNSUPPORTED);
+  CHECK(loop == NULL, "a token after a failure");
   CHECK_OK(bc_uninstall());
 }
 

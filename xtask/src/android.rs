@@ -6,6 +6,7 @@
 mod calls;
 mod symbols;
 
+use crate::abis::{ABIS, Abi, Made};
 use crate::elsewhere::Standard;
 use crate::run::{Outcome, cargo, command, output_of, root, run};
 use crate::tools;
@@ -15,26 +16,6 @@ use std::process::Command;
 /// The oldest version served, by its API level.
 const OLDEST: u32 = 21;
 
-/// One of Android's processors.
-pub struct Abi {
-    /// As the NDK names it, and the folder.
-    pub name: &'static str,
-    /// As the linker names it.
-    pub emulation: &'static str,
-    /// As Rust does.
-    pub triple: &'static str,
-    /// As Android's C library does.
-    processor: &'static str,
-}
-
-/// All of them.
-pub const ABIS: [Abi; 4] = [
-    Abi { name: "arm64-v8a", triple: "aarch64-linux-android", emulation: "aarch64linux", processor: "arm64" },
-    Abi { name: "armeabi-v7a", triple: "armv7-linux-androideabi", emulation: "armelf_linux_eabi", processor: "arm" },
-    Abi { name: "x86_64", triple: "x86_64-linux-android", emulation: "elf_x86_64", processor: "x86_64" },
-    Abi { name: "x86", triple: "i686-linux-android", emulation: "elf_i386", processor: "x86" },
-];
-
 /// The command: all of them, or those named.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     let names: Option<Vec<String>> = args.finish().into_iter().map(|name| name.into_string().ok()).collect();
@@ -43,39 +24,47 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 
 /// Builds and checks all.
 pub fn check() -> Outcome {
-    build(&ABIS.iter().collect::<Vec<_>>())
+    build(&all().collect::<Vec<_>>())
 }
 
 /// The archive of one.
-pub fn archive(abi: &Abi) -> Outcome<PathBuf> {
-    Tools::find()?.archive(abi)
+pub fn archive(abi: &Abi, made: &Made) -> Outcome<PathBuf> {
+    Tools::find()?.archive(abi, made)
 }
 
-fn chosen(names: &[String]) -> Outcome<Vec<&'static Abi>> {
+/// A processor whose archive is made here.
+type Known = (&'static Abi, &'static Made);
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = Known> {
+    ABIS.iter().filter_map(|abi| Some((abi, abi.made.as_ref()?)))
+}
+
+fn chosen(names: &[String]) -> Outcome<Vec<Known>> {
     if names.is_empty() {
-        return Ok(ABIS.iter().collect());
+        return Ok(all().collect());
     }
-    names.iter().map(|name| ABIS.iter().find(|abi| abi.name == name).ok_or_else(|| unknown(name))).collect()
+    names.iter().map(|name| all().find(|(abi, _)| abi.name == name).ok_or_else(|| unknown(name))).collect()
 }
 
 fn unknown(name: &str) -> String {
-    let known = ABIS.map(|abi| abi.name).join(", ");
+    let known = all().map(|(abi, _)| abi.name).collect::<Vec<_>>().join(", ");
     match name {
         "riscv64" => format!("riscv64 is not built: stacks cannot be unwound there yet; there are {known}"),
         _ => format!("no ABI `{name}`: there are {known}"),
     }
 }
 
-fn build(abis: &[&Abi]) -> Outcome {
+fn build(abis: &[Known]) -> Outcome {
     calls::check()?;
     let tools = Tools::find()?;
     let mut sizes = String::new();
-    for abi in abis {
+    for (abi, made) in abis {
         println!("   {}", abi.name);
-        let archive = tools.archive(abi)?;
+        let archive = tools.archive(abi, made)?;
         tools.exports(&archive)?;
         let undefined = output_of(command(&tools.nm).arg("--undefined-only").arg(&archive))?;
-        let checked = symbols::check(&undefined, abi.processor, OLDEST);
+        let checked = symbols::check(&undefined, made.processor, OLDEST);
         let (strong, weak) = checked.map_err(|error| format!("{}: {error}", abi.name))?;
         let bytes = std::fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
         sizes +=
@@ -109,12 +98,12 @@ impl Tools {
     }
 
     /// Built by the toolchain or another compiler, then localised by what CMake does it with.
-    fn archive(&self, abi: &Abi) -> Outcome<PathBuf> {
-        let standard = Standard::of(abi.triple).map_err(|error| {
-            format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, abi.triple)
+    fn archive(&self, abi: &Abi, made: &Made) -> Outcome<PathBuf> {
+        let standard = Standard::of(made.triple).map_err(|error| {
+            format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, made.triple)
         })?;
         let folder = root().join("target/android");
-        let archive = folder.join(abi.name).join("libblockcanary.a");
+        let archive = abi.archive();
         let mut build = command("cmake");
         standard.prepare(&mut build);
         build.env("RUSTFLAGS", "-Cforce-frame-pointers=yes");
@@ -123,7 +112,7 @@ impl Tools {
         };
         define(&mut build, "CARGO", Path::new(standard.cargo().unwrap_or(cargo().get_program())));
         build.arg(format!("-DCARGO_ARGS={}", standard.arguments("core").unwrap_or_default()));
-        build.arg(format!("-DTRIPLE={}", abi.triple)).arg(format!("-DEMULATION={}", abi.emulation));
+        build.arg(format!("-DTRIPLE={}", made.triple)).arg(format!("-DEMULATION={}", made.emulation));
         define(&mut build, "MANIFEST", &root().join("Cargo.toml"));
         define(&mut build, "HEADER", &header());
         define(&mut build, "TARGET_DIR", &folder.join("cargo"));
@@ -164,7 +153,7 @@ mod tests {
     fn wrong_use_is_told() {
         let told = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-            chosen(&names).map(|abis| abis.iter().map(|abi| abi.name).collect::<Vec<_>>())
+            chosen(&names).map(|abis| abis.iter().map(|(abi, _)| abi.name).collect::<Vec<_>>())
         };
         assert_eq!(told(&[]).unwrap(), ["arm64-v8a", "armeabi-v7a", "x86_64", "x86"]);
         assert_eq!(told(&["x86"]).unwrap(), ["x86"]);

@@ -85,9 +85,6 @@ pub fn check(rootfs: &str) -> Outcome {
 fn link_with(libraries: &Path) -> Vec<String> {
     let mut arguments = vec![format!("-L{}", libraries.display())];
     arguments.extend(["-lc", "-ldl", "-lm"].map(str::to_owned));
-    if libraries.join("liblog.so").exists() {
-        arguments.push("-llog".to_owned());
-    }
     arguments
 }
 

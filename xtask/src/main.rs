@@ -1,11 +1,14 @@
 //! Every chore of the project as a command: `cargo xtask <command>`.
 
+mod aar;
+mod abis;
 mod android;
 mod bench;
 mod bionic;
 mod cmake;
 mod contract;
 mod demo;
+mod dist;
 mod documents;
 mod elsewhere;
 mod header;
@@ -16,6 +19,7 @@ mod size;
 mod test;
 mod tools;
 mod tsan;
+mod zipped;
 
 use std::process::ExitCode;
 
@@ -31,6 +35,8 @@ usage: cargo xtask <command>
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
   tsan      C tests of what threads share, under ThreadSanitizer
+  aar       a package for Gradle in target/aar, from target/android/<abi>/libblockcanary.a
+  dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
   bench     what a mark and a watched looper round cost
   size      what a library for Android grows by: writes docs/size.md
   reports   are all reports below a folder what they should be: reports FOLDER
@@ -42,6 +48,8 @@ fn main() -> ExitCode {
         Ok(Some(command)) => match command.as_str() {
             "demo" => demo::main(args),
             "android" => android::main(args),
+            "dist" => dist::main(args),
+            "aar" => aar::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "tsan" => tsan::main(args),

@@ -4,7 +4,8 @@
 //! refers to nothing, both linked by lld with `--gc-sections`. Nothing of Android's is needed: a library may leave symbols to
 //! the loader.
 
-use crate::android::{self, Abi};
+use crate::abis::{Abi, Made};
+use crate::android;
 use crate::run::{Outcome, command, output_of, root, run_quietly};
 use crate::tools;
 use std::fmt::Write as _;
@@ -35,10 +36,10 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     let folder = root().join("target/size");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut table = String::from(HEAD);
-    for abi in &android::ABIS {
-        let archive = android::archive(abi)?;
+    for (abi, made) in android::all() {
+        let archive = android::archive(abi, made)?;
         let loaded = |name: &str, functions: &[String]| -> Outcome<Loaded> {
-            let library = link(&folder, abi, &archive, name, functions)?;
+            let library = link(&folder, abi, made, &archive, name, functions)?;
             Loaded::of(&library)
         };
         let (none, all, few) = (loaded("none", &[])?, loaded("all", &all)?, loaded("few", &few)?);
@@ -99,18 +100,18 @@ fn functions() -> Outcome<Vec<String>> {
     if names.is_empty() { Err(format!("{}: no function", path.display())) } else { Ok(names) }
 }
 
-fn link(folder: &Path, abi: &Abi, archive: &Path, name: &str, functions: &[String]) -> Outcome<PathBuf> {
+fn link(folder: &Path, abi: &Abi, made: &Made, archive: &Path, name: &str, functions: &[String]) -> Outcome<PathBuf> {
     let path = |end: &str| folder.join(format!("{}-{name}{end}", abi.name));
     let mut source = String::from("#include <blockcanary.h>\nvoid *const table[] = {0,\n");
     functions.iter().for_each(|function| source += &format!("  (void *){function},\n"));
     source += "};\n";
     std::fs::write(path(".c"), source).map_err(|error| format!("{}: {error}", path(".c").display()))?;
     let mut compile = command("clang");
-    compile.arg(format!("--target={}21", abi.triple)).args(["-Os", "-fPIC", "-ffreestanding", "-c", "-I"]);
+    compile.arg(abi.target()).args(["-Os", "-fPIC", "-ffreestanding", "-c", "-I"]);
     run_quietly(compile.arg(root().join("include")).arg(path(".c")).arg("-o").arg(path(".o")))?;
     let mut link = command("ld.lld");
     link.args(["-shared", "--gc-sections", "--strip-all", "--hash-style=gnu", "-z", "max-page-size=16384", "-m"]);
-    link.arg(abi.emulation).arg(path(".o")).arg(archive).arg("-o").arg(path(".so"));
+    link.arg(made.emulation).arg(path(".o")).arg(archive).arg("-o").arg(path(".so"));
     run_quietly(&mut link)?;
     Ok(path(".so"))
 }

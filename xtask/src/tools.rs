@@ -62,6 +62,13 @@ pub const CMAKE: &[Package] = &[("cmake", Sign::Program("cmake"))];
 /// What localises archives for any processor.
 pub const LLVM: &[Package] = &[("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-objcopy"))];
 
+/// What one of the examples takes.
+pub const SDL: &[Package] = &[("libsdl2-dev", Sign::File("/usr/include/SDL2/SDL.h"))];
+
+/// What compiles and links for Android without an NDK.
+pub const ANDROID: &[Package] =
+    &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-ar"))];
+
 /// What tests on Android's C library take.
 pub const BIONIC: &[Package] =
     &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("util-linux", Sign::Program("unshare"))];

@@ -1,0 +1,16 @@
+# The toolchain file of an NDK, found where the environment says that one is: ANDROID_NDK, ANDROID_NDK_HOME or
+# ANDROID_NDK_ROOT. CMakePresets.json uses it.
+set(ndk "")
+foreach(variable IN ITEMS ANDROID_NDK ANDROID_NDK_HOME ANDROID_NDK_ROOT)
+  if(NOT ndk AND NOT "$ENV{${variable}}" STREQUAL "")
+    set(ndk "$ENV{${variable}}")
+    set(from "${variable}")
+  endif()
+endforeach()
+if(NOT ndk)
+  message(FATAL_ERROR "blockcanary: no NDK; set ANDROID_NDK in the environment to the folder of one")
+endif()
+if(NOT EXISTS "${ndk}/build/cmake/android.toolchain.cmake")
+  message(FATAL_ERROR "blockcanary: ${from} is ${ndk}, where no NDK is: there is no build/cmake/android.toolchain.cmake")
+endif()
+include("${ndk}/build/cmake/android.toolchain.cmake")

@@ -1,0 +1,1 @@
+$(foreach variable,$(filter-out LOCAL_PATH,$(filter LOCAL_%,$(.VARIABLES))),$(eval $(variable) :=))

@@ -1,0 +1,43 @@
+# Android.mk tells ndk-build of three modules, for each ABI that there is an archive for.
+# In: SOURCE, the repository; WORK, a folder to work in; VERSION; MAKE
+cmake_minimum_required(VERSION 3.19)
+
+function(evaluate folder abi variable)
+  execute_process(COMMAND "${MAKE}" --no-print-directory -f "${CMAKE_CURRENT_LIST_DIR}/build.mk" "MK=${folder}/Android.mk"
+    TARGET_ARCH_ABI=${abi} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  set(${variable} "${output}" PARENT_SCOPE)
+  set(result "${result}" PARENT_SCOPE)
+endfunction()
+
+function(expect text line)
+  string(FIND "${text}" "${line}" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "no line ${line} in\n${text}")
+  endif()
+endfunction()
+
+unset(ENV{MAKEFLAGS})
+unset(ENV{MFLAGS})
+# As in the repository, and as in the folder that is handed out.
+foreach(place IN ITEMS target/android android)
+  file(REMOVE_RECURSE "${WORK}")
+  foreach(name IN ITEMS Android.mk include c)
+    file(COPY "${SOURCE}/${name}" DESTINATION "${WORK}")
+  endforeach()
+  foreach(abi IN ITEMS arm64-v8a armeabi-v7a x86_64 x86)
+    file(WRITE "${WORK}/${place}/${abi}/libblockcanary.a" "!<arch>\n")
+    evaluate("${WORK}" ${abi} said)
+    if(NOT result EQUAL 0)
+      message(FATAL_ERROR "${abi}: ${said}")
+    endif()
+    expect("${said}" "blockcanary: ${place}/${abi}/libblockcanary.a |  |  | -DBLOCKCANARY_ENABLED=1 | -I${WORK}/include |  -ldl\n")
+    expect("${said}" "blockcanary_interpose: c/interpose/looper.c |  | blockcanary |  |  | ")
+    expect("${said}" "-Wl,--wrap=ALooper_pollOnce -Wl,--wrap=ALooper_pollAll -landroid\n")
+    expect("${said}" "blockcanary_noop: c/noop/noop.c c/noop/looper.c | -DBLOCKCANARY_VERSION='\"${VERSION}\"' |  | -DBLOCKCANARY_ENABLED=0 | -I${WORK}/include | ")
+  endforeach()
+  evaluate("${WORK}" riscv64 said)
+  expect("${said}" "blockcanary: no archive for riscv64: there is no ${WORK}/${place}/riscv64/libblockcanary.a; cargo xtask android makes it")
+  if(result EQUAL 0)
+    message(FATAL_ERROR "no archive, and no error")
+  endif()
+endforeach()

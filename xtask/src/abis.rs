@@ -1,0 +1,118 @@
+//! What Android calls the processors that a library may be built for.
+
+use crate::run::{Outcome, root};
+use std::path::{Path, PathBuf};
+
+/// One of them.
+pub struct Abi {
+    /// Its name.
+    pub name: &'static str,
+    /// What clang calls it.
+    pub clang: &'static str,
+    /// The first system that has it, of those that the library runs on.
+    pub api: u32,
+    /// How its archive is made; no package is whole without one that is. `None`: by somebody else, if at all.
+    pub made: Option<Made>,
+}
+
+/// What others than clang call the processor.
+pub struct Made {
+    /// Rust.
+    pub triple: &'static str,
+    /// The linker.
+    pub emulation: &'static str,
+    /// Android's C library.
+    pub processor: &'static str,
+}
+
+/// All of them.
+pub const ABIS: [Abi; 5] = [
+    Abi {
+        name: "arm64-v8a",
+        clang: "aarch64-linux-android",
+        api: 21,
+        made: Some(Made { triple: "aarch64-linux-android", emulation: "aarch64linux", processor: "arm64" }),
+    },
+    Abi {
+        name: "armeabi-v7a",
+        clang: "armv7a-linux-androideabi",
+        api: 21,
+        made: Some(Made { triple: "armv7-linux-androideabi", emulation: "armelf_linux_eabi", processor: "arm" }),
+    },
+    Abi {
+        name: "x86_64",
+        clang: "x86_64-linux-android",
+        api: 21,
+        made: Some(Made { triple: "x86_64-linux-android", emulation: "elf_x86_64", processor: "x86_64" }),
+    },
+    Abi {
+        name: "x86",
+        clang: "i686-linux-android",
+        api: 21,
+        made: Some(Made { triple: "i686-linux-android", emulation: "elf_i386", processor: "x86" }),
+    },
+    Abi { name: "riscv64", clang: "riscv64-linux-android", api: 35, made: None },
+];
+
+impl Abi {
+    /// The compiler's name of it, with the system's age.
+    pub fn target(&self) -> String {
+        format!("--target={}{}", self.clang, self.api)
+    }
+
+    /// Where its localised archive is.
+    pub fn archive(&self) -> PathBuf {
+        self.archive_in(&root().join("target/android"))
+    }
+
+    fn archive_in(&self, folder: &Path) -> PathBuf {
+        folder.join(self.name).join("libblockcanary.a")
+    }
+}
+
+/// The localised archives that there are; an error says which are missing.
+pub fn archives() -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
+    archives_in(&root().join("target/android"))
+}
+
+fn archives_in(folder: &Path) -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for abi in &ABIS {
+        match std::fs::read(abi.archive_in(folder)) {
+            Ok(bytes) => found.push((abi, bytes)),
+            Err(_) if abi.made.is_some() => missing.push(abi.name),
+            Err(_) => {}
+        }
+    }
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let names = missing.join(", ");
+    Err(format!("no archive for {names}: `cargo xtask android` makes target/android/<abi>/libblockcanary.a"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_archives_are_named() {
+        let folder = std::env::temp_dir().join(format!("blockcanary-abis-{}", std::process::id()));
+        let put = |name: &str| {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::write(folder.join(name).join("libblockcanary.a"), name).unwrap();
+        };
+        put("arm64-v8a");
+        put("x86");
+        let message = archives_in(&folder).err().unwrap();
+        assert!(message.starts_with("no archive for armeabi-v7a, x86_64: `cargo xtask android`"), "{message}");
+        put("armeabi-v7a");
+        put("x86_64");
+        assert_eq!(archives_in(&folder).unwrap().len(), 4);
+        put("riscv64");
+        let found = archives_in(&folder).unwrap();
+        assert!(found.len() == 5 && found.iter().all(|(abi, bytes)| abi.name.as_bytes() == bytes));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
