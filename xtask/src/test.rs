@@ -8,7 +8,7 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     let (with_android, with_machines) = (!args.contains("--no-android"), !args.contains("--no-machines"));
     let rootfs: Option<String> = args.opt_value_from_str("--bionic").map_err(|error| error.to_string())?;
     crate::nothing_left(args)?;
-    tools::ensure_packages(&[tools::PACKAGES])?;
+    tools::ensure_packages(&[tools::PACKAGES, tools::LINKER])?;
     tools::ensure_components()?;
 
     step("format");
