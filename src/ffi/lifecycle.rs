@@ -4,7 +4,7 @@ use super::{config, status};
 use crate::abi::{bc_config, bc_status};
 use crate::engine::install::Failure;
 use crate::engine::life::{self, Refusal};
-use crate::hook::alooper;
+use crate::hook::{alooper, keeper};
 use crate::log_error;
 use crate::report::sink::Lossy;
 
@@ -25,6 +25,7 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
     match unsafe { config::read(config) } {
         Ok(settings) => {
             life::adopt();
+            keeper::adopt();
             alooper::look_up();
             let result = life::install(&settings);
             if let Err(Refusal::Failed(Failure::Directory(error))) = result {
@@ -47,7 +48,7 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_start() -> bc_status {
-    status(life::start())
+    status(keeper::start())
 }
 
 /// Ends watching, within 200 ms even if a listener is stuck. Blocks that are open end with it, and are stored and
@@ -59,7 +60,7 @@ pub extern "C" fn bc_start() -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_stop() -> bc_status {
-    status(life::stop())
+    status(keeper::stop())
 }
 
 /// Stops, waits up to two seconds for a running callback, and gives back threads, descriptors, memory and signal.
@@ -72,7 +73,7 @@ pub extern "C" fn bc_stop() -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_uninstall() -> bc_status {
-    status(life::uninstall())
+    status(keeper::uninstall())
 }
 
 /// Is watching on: started and not stopped? A pause does not matter. `false` in a child of fork.

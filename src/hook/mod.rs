@@ -2,5 +2,11 @@
 
 pub mod alooper;
 pub mod brackets;
+pub mod imports;
+pub mod interpose;
+pub mod keeper;
+mod packed;
+pub mod place;
 pub mod probe;
 pub mod records;
+pub mod stand_ins;

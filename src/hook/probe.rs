@@ -1,7 +1,7 @@
 //! The heartbeat of a looper: an event descriptor with a callback, added to it from outside.
 #![allow(unsafe_code)]
 
-use super::alooper;
+use super::alooper::{self, SYSTEM};
 use crate::abi::ALooper;
 use crate::sys::event;
 use crate::watch::registry::{self, Refusal};
@@ -48,7 +48,7 @@ pub unsafe fn watch(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Token, 
     let added = unsafe {
         alooper::acquire(looper);
         slot.probe.begin(fd);
-        alooper::add_fd(looper, fd, 0, INPUT, Some(on_ping), ptr::without_provenance_mut(token.raw()))
+        alooper::add_fd(&SYSTEM, looper, fd, 0, INPUT, Some(on_ping), ptr::without_provenance_mut(token.raw()))
     };
     if added != 1 {
         registry::unwatch(token);
@@ -75,7 +75,7 @@ fn release(slot: &Slot) {
     if fd >= 0 && !looper.is_null() {
         // SAFETY: the looper was acquired with the descriptor, which goes with it.
         unsafe {
-            alooper::remove_fd(looper, fd);
+            alooper::remove_fd(&SYSTEM, looper, fd);
             alooper::release(looper);
         }
         event::close(fd);

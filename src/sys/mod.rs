@@ -19,6 +19,7 @@ pub mod files;
 pub mod fork;
 pub mod futex;
 pub mod links;
+pub mod loader;
 pub mod lock;
 pub mod log;
 pub mod machine;

@@ -16,6 +16,9 @@ struct canary {
   void (*begin)(bc_loop *loop, const char *what, uint64_t tag);
   void (*end)(bc_loop *loop);
   bc_status (*set_listener)(bc_block_listener listener, void *user_data);
+  void (*idle)(bc_loop *loop);
+  bc_status (*stats_get)(bc_loop *loop, bc_loop_stats *stats);
+  bc_status (*interpose)(const char *module);
 };
 
 #endif
