@@ -1,5 +1,8 @@
 //! The words of imports, found in libraries that are linked in every way there is, and in broken ones.
 
+#[path = "unwind_parts/lld.rs"]
+mod lld;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
@@ -80,6 +83,10 @@ fn library(name: &str, options: &[&str]) -> Mapped {
     let source = library.with_extension("c");
     std::fs::write(&source, SOURCE).unwrap();
     let mut compiler = Command::new(std::env::var("CC").unwrap_or("cc".to_owned()));
+    let options = options.iter().flat_map(|option| match *option {
+        LLD => lld::options().to_vec(),
+        option => vec![option.to_owned()],
+    });
     compiler.args(["-O1", "-shared", "-fPIC"]).args(options).arg("-o").arg(&library).arg(&source);
     assert!(compiler.status().expect("a C compiler named cc").success());
     let file = Mapped(std::fs::read(library).unwrap());
@@ -124,6 +131,8 @@ fn check(name: &str, options: &[&str], tags: &[usize]) {
     assert!(slots.iter().all(|(_, slot, _)| pointers.iter().all(|(_, pointer)| slot != pointer)), "{name}");
 }
 
+/// Linked by lld.
+const LLD: &str = "lld";
 const RELA: usize = 7;
 const REL: usize = 17;
 const RELR: usize = 36;
@@ -144,9 +153,9 @@ fn calls_without_stubs() {
 
 #[test]
 fn by_the_linker_of_android() {
-    check("lld", &["-fuse-ld=lld", "-Wl,-z,now,-z,rela"], &[SLOTS, RELA]);
-    check("lld-rel", &["-fuse-ld=lld", "-Wl,-z,rel"], &[SLOTS, REL]);
-    let packed = |name, options, tags: &[usize]| check(name, &["-fuse-ld=lld", options], tags);
+    check("lld", &[LLD, "-Wl,-z,now,-z,rela"], &[SLOTS, RELA]);
+    check("lld-rel", &[LLD, "-Wl,-z,rel"], &[SLOTS, REL]);
+    let packed = |name, options, tags: &[usize]| check(name, &[LLD, options], tags);
     packed("packed", "-Wl,--pack-dyn-relocs=android,-z,rela", &[SLOTS, PACKED_RELA]);
     packed("packed-rel", "-Wl,--pack-dyn-relocs=android,-z,rel", &[SLOTS, PACKED_REL]);
     packed("relr", "-Wl,--pack-dyn-relocs=relr,-z,rela", &[SLOTS, RELA, RELR]);
@@ -169,8 +178,8 @@ fn a_library_without_such_imports_has_none() {
 fn broken_libraries_are_refused_or_read() {
     for (name, options) in [
         ("hostile", &["-Wl,-z,now"][..]),
-        ("hostile-packed", &["-fuse-ld=lld", "-Wl,--pack-dyn-relocs=android,-z,rela"]),
-        ("hostile-rel", &["-fuse-ld=lld", "-Wl,--pack-dyn-relocs=android,-z,rel"]),
+        ("hostile-packed", &[LLD, "-Wl,--pack-dyn-relocs=android,-z,rela"]),
+        ("hostile-rel", &[LLD, "-Wl,--pack-dyn-relocs=android,-z,rel"]),
     ] {
         let whole = library(name, options);
         assert_eq!(whole.imports().unwrap().len(), 6);
@@ -181,7 +190,7 @@ fn broken_libraries_are_refused_or_read() {
         assert!(refused > 10, "{refused} of the cut ones");
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut broken = whole.clone();
-        for _ in 0..20_000 {
+        for _ in 0..5_000 {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

@@ -2,6 +2,8 @@
 
 #[path = "unwind_parts/chain.rs"]
 mod chain;
+#[path = "unwind_parts/lld.rs"]
+mod lld;
 #[path = "unwind_parts/names.rs"]
 mod names;
 #[path = "unwind_parts/own.rs"]
@@ -64,7 +66,7 @@ fn code_that_shares_a_page_with_the_headers_has_its_offsets() {
     let source = library.with_extension("c");
     fs::write(&source, "int function_of_three(void) { return 3; }\n").unwrap();
     let mut compiler = std::process::Command::new(std::env::var("CC").unwrap_or("cc".to_owned()));
-    compiler.args(["-O1", "-shared", "-fPIC", "-fuse-ld=lld", "-Wl,-z,max-page-size=4096", "-o"]);
+    compiler.args(lld::options()).args(["-O1", "-shared", "-fPIC", "-Wl,-z,max-page-size=4096", "-o"]);
     assert!(compiler.arg(&library).arg(&source).status().expect("a C compiler named cc, and lld").success());
     let chain = Chain::open(&library);
     let modules = Modules::new();
