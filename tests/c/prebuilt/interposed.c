@@ -2,6 +2,7 @@
 #include <android/looper.h>
 #include <blockcanary.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -401,12 +402,11 @@ static void constructing(void) {
   begin();
   CHECK_STATUS(bc_module_interpose(POLLS_WAITING), BC_ERROR_INVALID_STATE);
   unsigned long loader = start_thread(load_waiting, NULL);
-  struct words words;
-  WAIT_FOR(words_read(POLLS_WAITING, &words), PATIENCE_MS);
+  /* There is a reader: the constructor, which runs when the linker has done its work. */
+  int writer = -1;
+  WAIT_FOR((writer = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0, PATIENCE_MS);
   WAIT_FOR(is_interposed(POLLS_WAITING), PATIENCE_MS);
-  FILE *writer = fopen(fifo, "we");
-  CHECK(writer != NULL, "no writer");
-  fclose(writer);
+  close(writer);
   join_thread(loader);
   CHECK(is_interposed(POLLS_WAITING), "the linker has undone it");
   CHECK_OK(bc_module_restore(POLLS_WAITING));
