@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../check.h"
@@ -389,6 +390,32 @@ static void given_back(void) {
   unload(polls, POLLS);
 }
 
+/* In a child of fork the words lead to us still, and calls pass through. */
+static void forked(void) {
+  begin();
+  void *polls = load(POLLS);
+  int (*polls_once)(int);
+  *(void **)&polls_once = dlsym(polls, "polls_once");
+  CHECK_OK(bc_module_interpose(POLLS));
+  uint64_t seen = polls_seen(polls, 10);
+  CHECK(seen == 10, "%u of 10 polls", (unsigned)seen);
+  pid_t child = fork();
+  CHECK(child >= 0, "no child");
+  if (child == 0) {
+    bool is_well = polls_once(0) == ALOOPER_POLL_TIMEOUT && bc_module_interpose(POLLS) == BC_ERROR_INVALID_STATE &&
+                   bc_module_restore(POLLS) == BC_ERROR_INVALID_STATE && bc_stop() == BC_ERROR_INVALID_STATE &&
+                   bc_uninstall() == BC_ERROR_INVALID_STATE && polls_once(0) == ALOOPER_POLL_TIMEOUT;
+    _exit(is_well ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ends with %x", (unsigned)status);
+  seen = polls_seen(polls, 10);
+  CHECK(seen == 10, "%u of 10 polls", (unsigned)seen);
+  end();
+  CHECK(is_free(POLLS), "not restored");
+  unload(polls, POLLS);
+}
+
 static void *load_waiting(void *unused) {
   (void)unused;
   return load(POLLS_WAITING);
@@ -416,4 +443,5 @@ static void constructing(void) {
 }
 
 CASES({"answers", answers}, {"loaded_later", loaded_later}, {"stopped_and_started", stopped_and_started},
-      {"overwritten", overwritten}, {"racing", racing}, {"given_back", given_back}, {"loader_held", loader_held}, {"constructing", constructing})
+      {"overwritten", overwritten}, {"racing", racing}, {"given_back", given_back}, {"loader_held", loader_held},
+      {"constructing", constructing}, {"forked", forked})
