@@ -105,7 +105,7 @@ struct Tables {
 impl Tables {
     fn read(image: &Image, memory: &impl Memory) -> Option<Tables> {
         let mut tables = Tables::default();
-        dynamic::entries(image, memory, |tag, value| match tag {
+        dynamic::entries(image, memory, &mut |tag, value| match tag {
             2 => tables.slots.1 = value,
             7 => tables.rela.0 = dynamic::placed(image, value),
             8 => tables.rela.1 = value,

@@ -5,6 +5,7 @@
 //! loader's lock, because for a while nobody has to wait for it: a stop waits as long as it has, and an uninstall says
 //! `Timeout` when some thread does not let go of that lock.
 
+use super::attended::{self, Attendant};
 use super::interpose::{self, State};
 use super::{alooper, stand_ins};
 use crate::engine::life::{self, Refusal};
@@ -39,10 +40,13 @@ static DONE: AtomicU32 = AtomicU32::new(0);
 /// It has come to its end.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// To be called before an install: in a child of fork the thread is gone.
-pub fn adopt() {
+static ATTENDANT: Attendant = Attendant { adopt, start, stop: settle, end, forget };
+
+/// In a child of fork the thread is gone.
+fn adopt() {
     let own = thread::pid();
-    if PROCESS.swap(own, AcqRel) != own {
+    let before = PROCESS.swap(own, AcqRel);
+    if before != 0 && before != own {
         THREAD.free_after_fork();
         *THREAD.lock() = None;
         IS_THERE.store(false, Release);
@@ -52,38 +56,17 @@ pub fn adopt() {
     }
 }
 
-/// Watching begins, and modules are interposed.
-pub fn start() -> Result<(), Refusal> {
-    life::start()?;
+fn start() {
     if interpose::is_any_wanted() {
         begin();
     }
     settle();
-    Ok(())
 }
 
-/// Watching ends, and modules are as they were.
-pub fn stop() -> Result<(), Refusal> {
-    life::stop()?;
-    settle();
-    Ok(())
-}
-
-/// Ends everything.
-pub fn uninstall() -> Result<(), Refusal> {
-    if life::is_in_callback() {
-        return Err(Refusal::Thread);
-    }
-    life::check_installed()?;
-    if !end() {
-        life::stop()?;
-        return Err(Refusal::Timeout);
-    }
-    life::uninstall()?;
+fn forget() {
     interpose::give_up_all();
     // Another call may have begun it anew before the installation was gone.
     end();
-    Ok(())
 }
 
 /// Why a name is not wanted.
@@ -105,6 +88,8 @@ pub fn interpose(name: &[u8]) -> Result<State, Failure> {
     if !loader::holds_still() {
         return Err(Failure::Loader);
     }
+    adopt();
+    attended::attend(&ATTENDANT);
     if !interpose::want(name) {
         return Err(Failure::Full);
     }

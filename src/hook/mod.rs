@@ -1,6 +1,7 @@
 //! Who leaves the marks, where it is not the program itself.
 
 pub mod alooper;
+pub mod attended;
 pub mod brackets;
 pub mod imports;
 pub mod interpose;

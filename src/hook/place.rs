@@ -88,7 +88,7 @@ pub struct Place {
 pub fn identity(image: &Image, memory: &impl Memory) -> u64 {
     let mut sum = image.bias ^ 0xcbf2_9ce4_8422_2325;
     let mut add = |value: u64| sum = (sum ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17);
-    let _ = dynamic::entries(image, memory, |tag, value| {
+    let _ = dynamic::entries(image, memory, &mut |tag, value| {
         add(tag);
         add(value);
     });

@@ -35,7 +35,7 @@ impl Dynamic {
         const NAME: u64 = 14;
         const GNU_HASH: u64 = 0x6fff_fef5;
         let mut found = Dynamic::default();
-        entries(image, memory, |tag, value| match tag {
+        entries(image, memory, &mut |tag, value| match tag {
             HASH => found.hash = placed(image, value),
             STRINGS => found.strings = placed(image, value),
             SYMBOLS => found.symbols = placed(image, value),
@@ -70,7 +70,7 @@ impl Dynamic {
 }
 
 /// Goes through the entries of a dynamic section, tag and value, as far as they can be read; `None`: not to their end.
-pub fn entries(image: &Image, memory: &impl Memory, mut each: impl FnMut(u64, u64)) -> Option<()> {
+pub fn entries(image: &Image, memory: &impl Memory, each: &mut dyn FnMut(u64, u64)) -> Option<()> {
     for index in 0..MOST_ENTRIES {
         let at = image.dynamic.start.checked_add(index * 2 * WORD)?;
         if at >= image.dynamic.end {
