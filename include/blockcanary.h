@@ -1150,6 +1150,45 @@ void bc_dispatch_begin(struct bc_loop *loop,
 void bc_dispatch_end(struct bc_loop *loop);
 
 /**
+ * Sends the `ALooper_addFd`, `ALooper_removeFd`, `ALooper_pollOnce` and `ALooper_pollAll` calls of a shared library that is
+ * built already through `bc_looper_*`, while watching is on. The words with which it imports them are made to lead to us,
+ * that is verified, and they hold again what they held when watching ends, each but for what somebody else has written
+ * there since. `module` is the library's file name ("libgame.so") or its whole path; inside an APK the loader has a path
+ * for it, too. Addresses from `dlsym` are not found. What the library called before, another one's hook perhaps, is
+ * called on.
+ *
+ * The name stays wanted until `bc_module_restore` or an uninstall: such a library is interposed within a second or two of
+ * being loaded, also when it is loaded again, for which a thread wakes once a second while watching is on. The log says
+ * what was done or refused, when calls have come through, and in the end if none have. With watching off, only the name is
+ * kept.
+ *
+ * A thread may wait in a poll of ours for ever. So the library that we are linked into, if it is not the program itself,
+ * stays loaded from the first such call on: unloading it then does nothing, so uninstall before.
+ *
+ * Returns BC_OK (in place; or watching is off), BC_ERROR_INVALID_ARGUMENT (NULL, empty, or longer than 255 bytes),
+ * BC_ERROR_INVALID_STATE (not installed; or no such library is loaded: it is wanted all the same), BC_ERROR_TIMEOUT (it is
+ * being loaded: wanted all the same), BC_ERROR_UNSUPPORTED (it imports none of the functions, or they cannot be replaced:
+ * not wanted any more; or Android before 6, whose loader does not hold still), BC_ERROR_LIMIT_REACHED (more than 8
+ * libraries, or 32 words of one), BC_ERROR_NO_MEMORY (no thread to look after it), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: the name is copied. Threads: any; takes the loader's lock, as `dlopen` does.
+ * Async-signal-safe: no.
+ */
+bc_status bc_module_interpose(const char *module);
+
+/**
+ * Ends what `bc_module_interpose` began with this name: the words hold again what they held, but for those that somebody
+ * else has written to since, and the name is not wanted any more.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL, empty, or longer than 255 bytes), BC_ERROR_INVALID_STATE (not installed,
+ * or the name was not wanted), BC_ERROR_INTERNAL.
+ *
+ * Units: none. Ownership: none. Threads: any; takes the loader's lock, as `dlopen` does.
+ * Async-signal-safe: no.
+ */
+bc_status bc_module_restore(const char *module);
+
+/**
  * The loop beats: from the first beat on, the time from one beat to the next is a stretch and may be a block. For loops
  * without dispatches, such as one that renders frames. Anything but a valid token of the calling thread's is counted in
  * `calls_misused` and ignored.

@@ -2,6 +2,8 @@
 
 #[path = "unwind_parts/chain.rs"]
 mod chain;
+#[path = "unwind_parts/lld.rs"]
+mod lld;
 #[path = "unwind_parts/names.rs"]
 mod names;
 #[path = "unwind_parts/own.rs"]
@@ -53,6 +55,30 @@ fn a_loaded_library_has_path_build_id_and_offsets() {
     assert_eq!(module.offset_of(pc), u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap());
     let own = a_loaded_library_has_path_build_id_and_offsets as *const () as u64;
     assert_eq!(modules.path_of(own).unwrap(), fs::read_link("/proc/self/exe").unwrap().to_str().unwrap());
+    chain.close();
+}
+
+/// Linked by lld, code follows the headers in the same page of the file, which is then mapped twice.
+#[test]
+fn code_that_shares_a_page_with_the_headers_has_its_offsets() {
+    let _alone = alone();
+    let library = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("modules-shared-page.so");
+    let source = library.with_extension("c");
+    fs::write(&source, "int function_of_three(void) { return 3; }\n").unwrap();
+    let mut compiler = std::process::Command::new(std::env::var("CC").unwrap_or("cc".to_owned()));
+    compiler.args(lld::options()).args(["-O1", "-shared", "-fPIC", "-Wl,-z,max-page-size=4096", "-o"]);
+    assert!(compiler.arg(&library).arg(&source).status().expect("a C compiler named cc, and lld").success());
+    let chain = Chain::open(&library);
+    let modules = Modules::new();
+    let pc = chain.address(c"function_of_three");
+    let module = modules.table.find(pc).expect("the library");
+    let mut name = [0; 64];
+    let function = module.function(&OwnMemory::new(), pc, &mut name).expect("its symbol");
+    assert_eq!(&name[..function.name_length], b"function_of_three");
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let mapped = maps.lines().filter(|line| line.ends_with("modules-shared-page.so"));
+    let begins = mapped.filter(|line| line.split(' ').nth(2) == Some("00000000")).count();
+    assert!(begins > 1, "this linker does not share the page");
     chain.close();
 }
 

@@ -61,6 +61,16 @@ void bc_config_init(bc_config *config, size_t struct_size) {
   }
 }
 
+bc_status bc_module_interpose(const char *module) {
+  (void)module;
+  return BC_OK;
+}
+
+bc_status bc_module_restore(const char *module) {
+  (void)module;
+  return BC_OK;
+}
+
 bc_status bc_health_get(bc_health *health) {
   clear(health, sizeof *health);
   return BC_OK;

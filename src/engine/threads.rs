@@ -1,4 +1,4 @@
-//! The three threads.
+//! The three threads, and a fourth for those who interpose modules.
 #![allow(unsafe_code)]
 
 use crate::report::reporter::Reporter;
@@ -32,6 +32,12 @@ pub fn start_writer(writer: &'static mut Writer) -> Result<Thread, &'static mut 
 /// Starts bc-reporter, or gives its state back.
 pub fn start_reporter(reporter: &'static mut Reporter) -> Result<Thread, &'static mut Reporter> {
     start(c"bc-reporter", LISTENER_STACK, reporter, run_reporter)
+}
+
+/// Starts bc-keeper, whose work nothing else waits for but an uninstall. `None`: it cannot be had.
+pub fn start_keeper(body: extern "C" fn(*mut c_void) -> *mut c_void) -> Option<Thread> {
+    let no_state: &'static mut [u8; 0] = &mut [];
+    start(c"bc-keeper", OWN_STACK, no_state, body).ok()
 }
 
 fn start<T: Send>(

@@ -4,7 +4,7 @@ use super::{config, status};
 use crate::abi::{bc_config, bc_status};
 use crate::engine::install::Failure;
 use crate::engine::life::{self, Refusal};
-use crate::hook::alooper;
+use crate::hook::{alooper, attended};
 use crate::log_error;
 use crate::report::sink::Lossy;
 use crate::sys::logcat;
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
     // SAFETY: the caller filled the structure by the contract.
     match unsafe { config::read(config) } {
         Ok(settings) => {
-            life::adopt();
+            attended::adopt();
             alooper::look_up();
             let result = life::install(&settings);
             if let Err(Refusal::Failed(Failure::Directory(error))) = result {
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn bc_install(config: *const bc_config) -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_start() -> bc_status {
-    status(life::start())
+    status(attended::start())
 }
 
 /// Ends watching, within 200 ms even if a listener is stuck. Blocks that are open end with it, and are stored and
@@ -61,7 +61,7 @@ pub extern "C" fn bc_start() -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_stop() -> bc_status {
-    status(life::stop())
+    status(attended::stop())
 }
 
 /// Stops, waits up to two seconds for a running callback, and gives back threads, descriptors, memory and signal.
@@ -74,7 +74,7 @@ pub extern "C" fn bc_stop() -> bc_status {
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub extern "C" fn bc_uninstall() -> bc_status {
-    status(life::uninstall())
+    status(attended::uninstall())
 }
 
 /// Is watching on: started and not stopped? A pause does not matter. `false` in a child of fork.

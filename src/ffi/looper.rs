@@ -4,8 +4,9 @@ use super::status;
 use crate::abi::bc_status::{self, *};
 use crate::abi::{ALooper, bc_loop, bc_looper_callback};
 use crate::engine::life;
+use crate::hook::alooper::{self, SYSTEM};
+use crate::hook::brackets;
 use crate::hook::probe::{self, Failure};
-use crate::hook::{alooper, brackets};
 use crate::watch::registry::Refusal;
 use crate::watch::token::Token;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -26,7 +27,7 @@ pub unsafe extern "C" fn bc_looper_add_fd(
     data: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller keeps to the rules of the function that this one stands for.
-    unsafe { brackets::add_fd(looper, fd, ident, events, callback, data) }
+    unsafe { brackets::add_fd(&SYSTEM, looper, fd, ident, events, callback, data) }
 }
 
 /// `ALooper_removeFd`. -1 where the system has no ALooper.
@@ -36,7 +37,7 @@ pub unsafe extern "C" fn bc_looper_add_fd(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bc_looper_remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
     // SAFETY: the caller keeps to the rules of the function that this one stands for.
-    unsafe { brackets::remove_fd(looper, fd) }
+    unsafe { brackets::remove_fd(&SYSTEM, looper, fd) }
 }
 
 /// `ALooper_pollOnce`, and the time from its return to the thread's next poll is a dispatch. A thread that polls this way
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn bc_looper_poll_once(
     out_data: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller keeps to the rules of the function that this one stands for.
-    unsafe { brackets::poll(alooper::Poll::Once, timeout_ms, out_fd, out_events, out_data) }
+    unsafe { brackets::poll(&SYSTEM, alooper::Poll::Once, timeout_ms, out_fd, out_events, out_data) }
 }
 
 /// `ALooper_pollAll`, as `bc_looper_poll_once`.
@@ -68,7 +69,7 @@ pub unsafe extern "C" fn bc_looper_poll_all(
     out_data: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller keeps to the rules of the function that this one stands for.
-    unsafe { brackets::poll(alooper::Poll::All, timeout_ms, out_fd, out_events, out_data) }
+    unsafe { brackets::poll(&SYSTEM, alooper::Poll::All, timeout_ms, out_fd, out_events, out_data) }
 }
 
 /// Watches the thread that owns `looper` by a heartbeat: a descriptor of its own in that looper, pinged every quarter of

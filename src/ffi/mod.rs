@@ -11,6 +11,7 @@ pub mod lifecycle;
 pub mod log;
 pub mod looper;
 pub mod loops;
+pub mod modules;
 pub mod progress;
 pub mod reports;
 pub mod statistics;

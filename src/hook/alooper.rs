@@ -17,10 +17,20 @@ type AddFd = unsafe extern "C" fn(*mut ALooper, c_int, c_int, c_int, bc_looper_c
 type RemoveFd = unsafe extern "C" fn(*mut ALooper, c_int) -> c_int;
 type PollFn = unsafe extern "C" fn(c_int, *mut c_int, *mut c_int, *mut *mut c_void) -> c_int;
 
-static ADD_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static REMOVE_FD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static POLL_ONCE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static POLL_ALL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// The four functions that are bracketed, by address: addFd, removeFd, pollOnce, pollAll.
+pub struct Functions([AtomicPtr<c_void>; 4]);
+
+/// Their names, in the same order.
+pub const NAMES: [&CStr; 4] = [c"ALooper_addFd", c"ALooper_removeFd", c"ALooper_pollOnce", c"ALooper_pollAll"];
+
+/// The system's.
+pub static SYSTEM: Functions = Functions::none();
+
+const ADD_FD: usize = 0;
+const REMOVE_FD: usize = 1;
+const POLL_ONCE: usize = 2;
+const POLL_ALL: usize = 3;
+
 static FOR_THREAD: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -35,6 +45,39 @@ pub enum Poll {
     All,
 }
 
+impl Functions {
+    /// None, so the system's.
+    pub const fn none() -> Functions {
+        Functions([const { AtomicPtr::new(ptr::null_mut()) }; 4])
+    }
+
+    /// The address of one, 0 where there is none.
+    pub fn address(&self, number: usize) -> usize {
+        self.0.get(number).map_or(0, |place| place.load(Acquire).expose_provenance())
+    }
+
+    /// Calls of this one go to `address` from now on.
+    pub fn set(&self, number: usize, address: usize) {
+        if let Some(place) = self.0.get(number) {
+            place.store(ptr::with_exposed_provenance_mut(address), Release);
+        }
+    }
+
+    fn get(&self, number: usize) -> *mut c_void {
+        let own = self.0.get(number).map_or(ptr::null_mut(), |place| place.load(Acquire));
+        let system = SYSTEM.0.get(number).filter(|_| own.is_null());
+        system.map_or(own, get)
+    }
+}
+
+/// Looks again for what was not there: the looper may have come with a library since.
+pub fn look_again() {
+    if (0..NAMES.len()).any(|number| SYSTEM.address(number) == 0) {
+        LOOKED_UP.store(false, Release);
+        look_up();
+    }
+}
+
 /// Looks for the functions, once. Takes the loader's lock and may allocate, so it is done at install, or by the first call
 /// before that.
 pub fn look_up() {
@@ -42,15 +85,8 @@ pub fn look_up() {
     if LOOKED_UP.load(Acquire) || fork::is_child() {
         return;
     }
-    for (place, name) in [
-        (&ADD_FD, c"ALooper_addFd"),
-        (&REMOVE_FD, c"ALooper_removeFd"),
-        (&POLL_ONCE, c"ALooper_pollOnce"),
-        (&POLL_ALL, c"ALooper_pollAll"),
-        (&FOR_THREAD, c"ALooper_forThread"),
-        (&ACQUIRE, c"ALooper_acquire"),
-        (&RELEASE, c"ALooper_release"),
-    ] {
+    let others = [(&FOR_THREAD, c"ALooper_forThread"), (&ACQUIRE, c"ALooper_acquire"), (&RELEASE, c"ALooper_release")];
+    for (place, name) in SYSTEM.0.iter().zip(NAMES).chain(others) {
         if place.load(Relaxed).is_null() {
             place.store(find(name), Release);
         }
@@ -93,7 +129,7 @@ pub fn of_this_thread() -> usize {
 
 /// Does the system have it?
 pub fn is_there() -> bool {
-    !get(&ADD_FD).is_null() && !get(&REMOVE_FD).is_null()
+    !SYSTEM.get(ADD_FD).is_null() && !SYSTEM.get(REMOVE_FD).is_null()
 }
 
 /// `ALooper_acquire`.
@@ -127,6 +163,7 @@ unsafe fn count(place: &AtomicPtr<c_void>, looper: *mut ALooper) {
 /// # Safety
 /// The arguments are as that function wants them.
 pub unsafe fn add_fd(
+    functions: &Functions,
     looper: *mut ALooper,
     fd: c_int,
     ident: c_int,
@@ -134,7 +171,7 @@ pub unsafe fn add_fd(
     callback: bc_looper_callback,
     data: *mut c_void,
 ) -> c_int {
-    let function = get(&ADD_FD);
+    let function = functions.get(ADD_FD);
     if function.is_null() {
         return -1;
     }
@@ -146,8 +183,8 @@ pub unsafe fn add_fd(
 ///
 /// # Safety
 /// The arguments are as that function wants them.
-pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
-    let function = get(&REMOVE_FD);
+pub unsafe fn remove_fd(functions: &Functions, looper: *mut ALooper, fd: c_int) -> c_int {
+    let function = functions.get(REMOVE_FD);
     if function.is_null() {
         return -1;
     }
@@ -160,13 +197,14 @@ pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
 /// # Safety
 /// The arguments are as that function wants them.
 pub unsafe fn poll(
+    functions: &Functions,
     poll: Poll,
     timeout_ms: c_int,
     out_fd: *mut c_int,
     out_events: *mut c_int,
     out_data: *mut *mut c_void,
 ) -> c_int {
-    let function = get(if poll == Poll::Once { &POLL_ONCE } else { &POLL_ALL });
+    let function = functions.get(if poll == Poll::Once { POLL_ONCE } else { POLL_ALL });
     if function.is_null() {
         return POLL_ERROR;
     }

@@ -1,7 +1,8 @@
-//! ALooper's calls with marks around what they run.
+//! ALooper's calls with marks around what they run. Each is told which functions to go on to: the system's, or those that
+//! an interposed module called before.
 #![allow(unsafe_code)]
 
-use super::alooper::{self, POLL_CALLBACK, Poll};
+use super::alooper::{self, Functions, POLL_CALLBACK, Poll};
 use super::records::{self, RecordName, Registration};
 use crate::abi::{ALooper, bc_looper_callback};
 use crate::engine::life;
@@ -19,6 +20,7 @@ type Callback = unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int;
 /// # Safety
 /// The arguments are as ALooper's own function wants them.
 pub unsafe fn add_fd(
+    functions: &Functions,
     looper: *mut ALooper,
     fd: c_int,
     ident: c_int,
@@ -45,10 +47,10 @@ pub unsafe fn add_fd(
         Some(name) => {
             let data = ptr::without_provenance_mut(name.0);
             // SAFETY: the caller vouches for the arguments; the callback and its data are ours.
-            unsafe { alooper::add_fd(looper, fd, ident, events, Some(trampoline), data) }
+            unsafe { alooper::add_fd(functions, looper, fd, ident, events, Some(trampoline), data) }
         }
         // SAFETY: the caller vouches for the arguments.
-        None => unsafe { alooper::add_fd(looper, fd, ident, events, callback, data) },
+        None => unsafe { alooper::add_fd(functions, looper, fd, ident, events, callback, data) },
     };
     if result == 1 {
         replaced.into_iter().for_each(records::free);
@@ -63,10 +65,10 @@ pub unsafe fn add_fd(
 ///
 /// # Safety
 /// The arguments are as ALooper's own function wants them.
-pub unsafe fn remove_fd(looper: *mut ALooper, fd: c_int) -> c_int {
+pub unsafe fn remove_fd(functions: &Functions, looper: *mut ALooper, fd: c_int) -> c_int {
     let removed = records::find_all(looper.addr(), fd, None);
     // SAFETY: the caller vouches for the arguments.
-    let result = unsafe { alooper::remove_fd(looper, fd) };
+    let result = unsafe { alooper::remove_fd(functions, looper, fd) };
     if result >= 0 {
         removed.into_iter().for_each(records::free);
     }
@@ -99,6 +101,7 @@ unsafe extern "C" fn trampoline(fd: c_int, events: c_int, data: *mut c_void) -> 
 /// # Safety
 /// The arguments are as ALooper's own function wants them.
 pub unsafe fn poll(
+    functions: &Functions,
     poll: Poll,
     timeout_ms: c_int,
     out_fd: *mut c_int,
@@ -107,12 +110,12 @@ pub unsafe fn poll(
 ) -> c_int {
     let Some(watched) = watched().map(Watched::new) else {
         // SAFETY: the caller vouches for the arguments.
-        return unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
+        return unsafe { alooper::poll(functions, poll, timeout_ms, out_fd, out_events, out_data) };
     };
     mark::poll_begins(watched.slot);
     let version = watched.slot.marks.version();
     // SAFETY: the caller vouches for the arguments.
-    let result = unsafe { alooper::poll(poll, timeout_ms, out_fd, out_events, out_data) };
+    let result = unsafe { alooper::poll(functions, poll, timeout_ms, out_fd, out_events, out_data) };
     let Some(slot) = watched.still() else { return result };
     // One poll waits first and runs callbacks then, so the last one's end is where the waiting has ended for good.
     let from_callback = poll == Poll::Once && result == POLL_CALLBACK && slot.marks.version() != version;

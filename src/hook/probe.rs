@@ -1,7 +1,7 @@
 //! The heartbeat of a looper: an event descriptor with a callback, added to it from outside.
 #![allow(unsafe_code)]
 
-use super::alooper;
+use super::alooper::{self, SYSTEM};
 use crate::abi::ALooper;
 use crate::sys::event;
 use crate::watch::registry::{self, Refusal};
@@ -60,7 +60,7 @@ pub(super) unsafe fn begin(looper: *mut ALooper, token: Token, on_ping: OnPing) 
     let added = unsafe {
         alooper::acquire(looper);
         slot.probe.begin(fd);
-        alooper::add_fd(looper, fd, 0, INPUT, Some(on_ping), ptr::without_provenance_mut(token.raw()))
+        alooper::add_fd(&SYSTEM, looper, fd, 0, INPUT, Some(on_ping), ptr::without_provenance_mut(token.raw()))
     };
     if added != 1 {
         registry::unwatch(token);
@@ -91,7 +91,7 @@ fn release(slot: &Slot) {
     if fd >= 0 && !looper.is_null() {
         // SAFETY: the looper was acquired with the descriptor, which goes with it.
         unsafe {
-            alooper::remove_fd(looper, fd);
+            alooper::remove_fd(&SYSTEM, looper, fd);
             alooper::release(looper);
         }
         event::close(fd);

@@ -15,6 +15,8 @@ pub struct Mapping<'a> {
     pub end: u64,
     /// It may be read.
     pub readable: bool,
+    /// It may be written.
+    pub writable: bool,
     /// It may be executed.
     pub executable: bool,
     /// Where in the file it begins.
@@ -38,13 +40,14 @@ impl Mapping<'_> {
         let (major, rest) = number(rest.strip_prefix(b" ")?, 16)?;
         let (minor, rest) = number(rest.strip_prefix(b":")?, 16)?;
         let (inode, rest) = number(rest.strip_prefix(b" ")?, 10)?;
-        let [read, _, execute, _] = permissions;
+        let [read, write, execute, _] = permissions;
         let path = rest.trim_ascii_start();
         let alive = path.strip_suffix(b" (deleted)");
         (start < end).then_some(Mapping {
             start,
             end,
             readable: *read == b'r',
+            writable: *write == b'w',
             executable: *execute == b'x',
             offset,
             file: (major << 32 | minor & 0xffff_ffff, inode),

@@ -20,6 +20,7 @@ pub mod fork;
 pub mod futex;
 pub mod links;
 pub mod loaded;
+pub mod loader;
 pub mod lock;
 pub mod log;
 pub mod logcat;

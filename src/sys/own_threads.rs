@@ -4,10 +4,13 @@ use super::clock::Ticks;
 use super::{futex, thread};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
 
+/// How many there are at most.
+const MOST: usize = 4;
+
 /// By their handles.
-static OWN: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+static OWN: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
 /// Their ids, for others that look at them.
-static OWN_IDS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
+static OWN_IDS: [AtomicI32; MOST] = [const { AtomicI32::new(0) }; MOST];
 
 /// Counts the threads that have entered.
 static ENTERED: AtomicU32 = AtomicU32::new(0);

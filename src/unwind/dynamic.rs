@@ -28,7 +28,6 @@ pub struct Dynamic {
 impl Dynamic {
     /// Reads the section anew: a loader may have relocated it since the image was found.
     pub fn read(image: &Image, memory: &impl Memory) -> Option<Dynamic> {
-        const NULL: u64 = 0;
         const HASH: u64 = 4;
         const STRINGS: u64 = 5;
         const SYMBOLS: u64 = 6;
@@ -36,24 +35,15 @@ impl Dynamic {
         const NAME: u64 = 14;
         const GNU_HASH: u64 = 0x6fff_fef5;
         let mut found = Dynamic::default();
-        for index in 0..MOST_ENTRIES {
-            let at = image.dynamic.start.checked_add(index * 2 * WORD)?;
-            if at >= image.dynamic.end {
-                break;
-            }
-            let entry = memory.bytes::<{ 2 * size_of::<usize>() }>(at)?;
-            let (tag, value) = (word(&entry, 0)?, word(&entry, size_of::<usize>())?);
-            match tag {
-                NULL => break,
-                HASH => found.hash = placed(image, value),
-                STRINGS => found.strings = placed(image, value),
-                SYMBOLS => found.symbols = placed(image, value),
-                STRINGS_SIZE => found.strings_size = value,
-                NAME => found.name = Some(value),
-                GNU_HASH => found.gnu_hash = placed(image, value),
-                _ => {}
-            }
-        }
+        entries(image, memory, &mut |tag, value| match tag {
+            HASH => found.hash = placed(image, value),
+            STRINGS => found.strings = placed(image, value),
+            SYMBOLS => found.symbols = placed(image, value),
+            STRINGS_SIZE => found.strings_size = value,
+            NAME => found.name = Some(value),
+            GNU_HASH => found.gnu_hash = placed(image, value),
+            _ => {}
+        })?;
         found.strings_size = found.strings_size.min(image.span.end.saturating_sub(found.strings));
         (found.strings != 0).then_some(found)
     }
@@ -64,7 +54,7 @@ impl Dynamic {
     }
 
     /// The strings.
-    pub(super) fn strings(&self) -> Strings {
+    pub(crate) fn strings(&self) -> Strings {
         Strings { start: self.strings, size: self.strings_size }
     }
 
@@ -79,8 +69,27 @@ impl Dynamic {
     }
 }
 
+/// Goes through the entries of a dynamic section, tag and value, as far as they can be read; `None`: not to their end.
+pub fn entries(image: &Image, memory: &impl Memory, each: &mut dyn FnMut(u64, u64)) -> Option<()> {
+    for index in 0..MOST_ENTRIES {
+        let at = image.dynamic.start.checked_add(index * 2 * WORD)?;
+        if at >= image.dynamic.end {
+            break;
+        }
+        let entry = memory.bytes::<{ 2 * size_of::<usize>() }>(at)?;
+        let (tag, value) = (word(&entry, 0)?, word(&entry, size_of::<usize>())?);
+        if tag == 0 {
+            break;
+        }
+        each(tag, value);
+    }
+    Some(())
+}
+
+/// Where an address that the section tells is in memory, 0 for one outside of the module.
+///
 /// Loaders that relocate the section's addresses and loaders that don't are told apart by where the address points.
-fn placed(image: &Image, value: u64) -> u64 {
+pub fn placed(image: &Image, value: u64) -> u64 {
     let moved = image.bias.wrapping_add(value);
     [value, moved].into_iter().find(|address| image.span.holds(*address)).unwrap_or(0)
 }

@@ -47,6 +47,8 @@ pub struct Image {
     pub exidx: Span,
     /// The dynamic section; empty where there is none.
     pub dynamic: Span,
+    /// Where in the file code begins, less where that is in memory.
+    code_offset: u64,
     /// The segments of notes, the first two.
     notes: [Span; 2],
 }
@@ -61,28 +63,30 @@ const MOST_HEADERS: u16 = 128;
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const NOTE: u32 = 4;
+const EXECUTE: u32 = 1;
 const EH_FRAME: u32 = 0x6474_e550;
 const EXIDX: u32 = 0x7000_0001;
 
 /// The word at a place of a structure.
-pub(super) fn word(bytes: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?.first_chunk::<{ size_of::<usize>() }>()?;
     Some(usize::from_ne_bytes(*bytes) as u64)
 }
 
 /// The four bytes at a place of a structure.
-pub(super) fn half(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// The two bytes at a place of a structure.
-pub(super) fn quarter(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn quarter(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
 }
 
 /// What is used of a program header.
 struct Segment {
     kind: u32,
+    flags: u32,
     offset: u64,
     address: u64,
     size: u64,
@@ -91,9 +95,10 @@ struct Segment {
 impl Segment {
     fn read(memory: &impl Memory, at: u64) -> Option<Segment> {
         let bytes = memory.bytes::<PROGRAM_HEADER>(at)?;
-        let (offset, address, size) = if WIDE { (8, 16, 40) } else { (4, 8, 20) };
+        let (flags, offset, address, size) = if WIDE { (4, 8, 16, 40) } else { (24, 4, 8, 20) };
         Some(Segment {
             kind: half(&bytes, 0)?,
+            flags: half(&bytes, flags)?,
             offset: word(&bytes, offset)?,
             address: word(&bytes, address)?,
             size: word(&bytes, size)?,
@@ -123,6 +128,9 @@ impl Image {
             let found = segment(index)?;
             let part = image.span.part(image.bias.wrapping_add(found.address), found.size);
             match found.kind {
+                LOAD if found.flags & EXECUTE != 0 && image.code_offset == 0 => {
+                    image.code_offset = found.offset.wrapping_sub(image.bias.wrapping_add(found.address));
+                }
                 DYNAMIC => image.dynamic = part,
                 EH_FRAME => image.eh_frame_hdr = part,
                 EXIDX if cfg!(target_arch = "arm") => image.exidx = part,
@@ -135,6 +143,12 @@ impl Image {
             }
         }
         Some(image)
+    }
+
+    /// Code at `address` comes from this place of the file, as the headers have it. The beginning of a file may be mapped
+    /// once more with the code behind it, where that shares a page with the headers.
+    pub(super) fn has_code(&self, address: u64, offset: u64) -> bool {
+        self.code_offset.wrapping_add(address) == offset
     }
 
     /// Bias and span, which need all loaded segments.

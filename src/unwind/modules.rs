@@ -171,7 +171,15 @@ impl<'m> ModuleTable<'m> {
         }
         let mut module = Module { code, deleted: mapping.deleted, file: mapping.file, ..Module::default() };
         let image_at = |head: Head| Image::read(memory, head.start).filter(|image| image.span.holds(code.start));
-        match heads.of(mapping).find_map(|head| Some((head, image_at(head)?))) {
+        let mut found = None;
+        for (head, image) in heads.of(mapping).filter_map(|head| Some((head, image_at(head)?))) {
+            if image.has_code(code.start, mapping.offset.wrapping_sub(head.offset)) {
+                found = Some((head, image));
+                break;
+            }
+            found = found.or(Some((head, image)));
+        }
+        match found {
             Some((head, image)) => {
                 module.image = image;
                 let mut name = [0; NAME];

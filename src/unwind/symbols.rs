@@ -5,7 +5,7 @@ use super::elf::{Image, half, quarter, word};
 use super::memory::Memory;
 
 const WIDE: bool = size_of::<usize>() == 8;
-pub(super) const SYMBOL: usize = if WIDE { 24 } else { 16 };
+pub(crate) const SYMBOL: usize = if WIDE { 24 } else { 16 };
 /// Symbols that are read at once, in a piece of about two pages.
 const CHUNK: usize = 340;
 /// So much of two names of one function is compared.
@@ -136,7 +136,7 @@ impl Nearest {
 
 /// Names, each ending in a NUL.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Strings {
+pub(crate) struct Strings {
     pub start: u64,
     pub size: u64,
 }

@@ -66,7 +66,7 @@ pub fn check(rootfs: &str) -> Outcome {
             return Err(format!("no root file system of Android for x86_64: there is no {}", file.display()));
         }
     }
-    tools::ensure_packages(&[tools::PACKAGES, tools::RUST_SOURCE, tools::BIONIC])?;
+    tools::ensure_packages(&[tools::PACKAGES, tools::LINKER, tools::RUST_SOURCE, tools::BIONIC])?;
     std::fs::create_dir_all("/system").map_err(|error| format!("needs an empty folder /system: {error}"))?;
     let world = World {
         triple: "x86_64-linux-android",

@@ -67,7 +67,7 @@ impl Machine {
     }
 
     fn check(&self, tests: &[&str]) -> Outcome {
-        tools::ensure_packages(&[tools::PACKAGES, self.packages])?;
+        tools::ensure_packages(&[tools::PACKAGES, tools::LINKER, self.packages])?;
         let emulator: Vec<String> =
             self.emulator.map(|program| [program, "-L", self.root].map(str::to_owned)).into_iter().flatten().collect();
         let for_programs = if emulator.is_empty() { vec![] } else { ["-E", SIGNAL].map(str::to_owned).to_vec() };

@@ -29,6 +29,9 @@ pub const PACKAGES: &[Package] = &[
     ("pkg-config", Sign::Program("pkg-config")),
 ];
 
+/// What tests take beside: the linker that Android's programs are linked with.
+pub const LINKER: &[Package] = &[("lld", Sign::Program("ld.lld"))];
+
 /// A compiler that can make its standard library for a processor or system that it comes without.
 pub const RUST_SOURCE: &[Package] = &[
     ("rustc-web", Sign::File("/usr/bin/rustc")),
@@ -70,8 +73,7 @@ pub const ANDROID: &[Package] =
     &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-ar"))];
 
 /// What tests on Android's C library take.
-pub const BIONIC: &[Package] =
-    &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("util-linux", Sign::Program("unshare"))];
+pub const BIONIC: &[Package] = &[("clang", Sign::Program("clang")), ("util-linux", Sign::Program("unshare"))];
 
 /// Makes sure that packages are there; else says in one line which are not.
 pub fn ensure_packages(packages: &[&'static [Package]]) -> Outcome {

@@ -17,7 +17,9 @@ struct canary {
   void (*end)(bc_loop *loop);
   bc_status (*set_listener)(bc_block_listener listener, void *user_data);
   bc_status (*frames_watch)(const char *name, bc_loop **loop);
+  void (*idle)(bc_loop *loop);
   bc_status (*stats_get)(bc_loop *loop, bc_loop_stats *stats);
+  bc_status (*interpose)(const char *module);
 };
 
 #endif
