@@ -71,7 +71,8 @@ const HEAD: &str = "\
 # Size
 
 What a stripped shared library grows by, in KiB, when it refers to all functions of the header, or to few: install, start,
-stop, a listener, a loop and its dispatches. Linked by lld with `--gc-sections`. Made by `cargo xtask size`.
+stop, a listener, a loop and its dispatches. Linked by lld with `--gc-sections` and `--exclude-libs`, without which a
+library hands on all functions and so has all. Made by `cargo xtask size`.
 
 | ABI | all | few | of all: code | constants | unwind tables | relocations, symbols, data |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -110,7 +111,16 @@ fn link(folder: &Path, abi: &Abi, made: &Made, archive: &Path, name: &str, funct
     compile.arg(abi.target()).args(["-Os", "-fPIC", "-ffreestanding", "-c", "-I"]);
     run_quietly(compile.arg(root().join("include")).arg(path(".c")).arg("-o").arg(path(".o")))?;
     let mut link = command("ld.lld");
-    link.args(["-shared", "--gc-sections", "--strip-all", "--hash-style=gnu", "-z", "max-page-size=16384", "-m"]);
+    link.args([
+        "-shared",
+        "--gc-sections",
+        "--exclude-libs=ALL",
+        "--strip-all",
+        "--hash-style=gnu",
+        "-z",
+        "max-page-size=16384",
+        "-m",
+    ]);
     link.arg(made.emulation).arg(path(".o")).arg(archive).arg("-o").arg(path(".so"));
     run_quietly(&mut link)?;
     Ok(path(".so"))
