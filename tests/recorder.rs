@@ -9,7 +9,7 @@ use blockcanary::report::block::{
 };
 use blockcanary::report::recorder::Recorder;
 use blockcanary::report::recorder::encode::{Known, encode};
-use blockcanary::report::recorder::layout::{HALF, HEAD, Owner, ROOM, VERSION};
+use blockcanary::report::recorder::layout::{HALF, HEAD, Owner, ROOM, TOP, VERSION};
 use blockcanary::report::recorder::recover::Recovery;
 use blockcanary::report::recorder::space::{Buffer, Space};
 use blockcanary::sample::evidence::{INTERNAL, ROLES};
@@ -426,6 +426,44 @@ fn damage_makes_no_block_and_costs_no_other() {
     }
     println!("10,000 damaged recorders: {kept} blocks next to the damage, all kept; {lost} hit ones dropped");
     assert!(kept > 10_000 && lost > 3_000);
+}
+
+#[test]
+fn damage_brings_no_block_back_that_has_ended_or_was_told() {
+    let folder = TempDir::fast("recorder-revived");
+    let directory = open(folder.path());
+    let mut recorder = Recorder::new(DEAD, 1, 3, zeroed::<Space>());
+    // Both halves of each place are used.
+    for wall_ms in [10, 20] {
+        (1..=3).for_each(|id| keep(&mut recorder, &directory, id, wall_ms, &Evidence::default()));
+    }
+    recorder.free(Some(&directory), 1);
+    drop(recorder);
+    let mut names = [0; NAMES];
+    let mut recovery = Recovery::new(DEAD, 7, None, zeroed::<Buffer>());
+    assert!(recovery.find(&directory, &mut names));
+    assert_eq!(recovery.record().unwrap().id, 2);
+    recovery.owe();
+    drop(recovery);
+    let file = recorder_in(folder.path());
+    let whole = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    for front in (0..4).map(|half| HEAD + half * HALF) {
+        for at in (front..front + TOP).filter(|at| whole[*at] != 0) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(folder.path().join("recorder-2147483647-5.bcr"), &damaged).unwrap();
+            let mut recovery = Recovery::new(DEAD, 1000 * at as u64, None, zeroed::<Buffer>());
+            let mut news = Vec::new();
+            while recovery.find(&directory, &mut names) {
+                if !recovery.is_told() {
+                    news.push(recovery.record().unwrap().id);
+                }
+                recovery.free();
+            }
+            assert_eq!(news, [3], "byte {at}");
+        }
+    }
 }
 
 #[test]

@@ -68,7 +68,12 @@ impl<'m> Recorder<'m> {
     pub fn free(&mut self, directory: Option<&Fd>, id: u64) {
         let Some(place) = self.space.places.iter().position(|place| place.id == id && id != 0) else { return };
         match self.write(place, SAME_HALF, 0) {
-            Ok(()) => self.space.places.iter_mut().skip(place).take(1).for_each(|place| place.id = 0),
+            Ok(()) => {
+                if let Some((file, state)) = self.file.as_ref().zip(self.space.places.get_mut(place)) {
+                    empty_other(file, place as u32, state.sequence, self.owner);
+                    state.id = 0;
+                }
+            }
             // The block must not be told again: the file goes. Blocks that go on come in again with their next sample.
             Err(error) => {
                 self.warn(error);
@@ -147,5 +152,16 @@ impl<'m> Recorder<'m> {
         if !core::mem::replace(&mut self.has_warned, true) {
             log_warn!("the flight recorder cannot be written: {error}; blocks that end in a kill may be lost");
         }
+    }
+}
+
+/// A front alone has been written to a place, with this sequence. What the other half holds, if anything, would count again
+/// should that front be damaged: it becomes empty, too. Where nothing was ever written, nothing is, which would take room.
+fn empty_other(file: &Fd, place: u32, sequence: u64, owner: Owner) {
+    let at = layout::half_at(place, (!sequence & 1) as u8);
+    let mut front = [0; TOP];
+    let is_used = files::read_at(file, at, &mut front) > 0 && front != [0; TOP];
+    if is_used {
+        let _ = files::write_at(file, at, &layout::top(sequence.saturating_sub(1), owner, 0, &[]));
     }
 }

@@ -5,6 +5,7 @@
 //! takes it, by giving it a name of its own: the others then do not find it any more.
 
 use super::decode::Record;
+use super::empty_other;
 use super::layout::{self, HALF, HEAD_USED, Head, Owner, SAME_HALF, read_half};
 use super::name::{Kind, Name, parse};
 use super::space::Buffer;
@@ -112,8 +113,12 @@ impl<'m> Recovery<'m> {
         if let Some(Found { half, sequence, owner, .. }) = taken.found.take() {
             let bytes = self.space.halves.get(usize::from(half));
             let held = bytes.and_then(|bytes| read_half(bytes)).filter(|_| tries > 0).map_or(&[][..], |half| half.held);
-            let top = layout::top(sequence.saturating_add(SAME_HALF), owner, tries, held);
+            let sequence = sequence.saturating_add(SAME_HALF);
+            let top = layout::top(sequence, owner, tries, held);
             let is_said = files::write_at(&taken.file, layout::half_at(taken.next, half), &top).is_ok();
+            if is_said {
+                empty_other(&taken.file, taken.next, sequence, owner);
+            }
             taken.is_owed |= tries > 0;
             taken.is_stale |= !is_said;
         }
