@@ -342,6 +342,30 @@ impl Evidence {
         }
     }
 
+    /// Frees samples that were taken after the end of a case. Its thread reads the clock first and tells then: in between it
+    /// may have lost its processor for a while, and is found ending the stretch.
+    pub fn end_samples(&mut self, number: usize, end: Ticks) {
+        let Some(case) = self.cases.get_mut(number) else { return };
+        let (mut next, mut kept) = (case.first_sample, None);
+        case.sample_count = 0;
+        while let Some(sample) =
+            next.and_then(|place| self.samples.get(place as usize)).filter(|sample| sample.at <= end)
+        {
+            (kept, next) = (next, sample.next);
+            case.sample_count += 1;
+        }
+        case.last_sample = kept;
+        match kept.and_then(|kept| self.samples.get_mut(kept as usize)) {
+            Some(kept) => kept.next = None,
+            None => case.first_sample = None,
+        }
+        while let Some(place) = next {
+            next = self.samples.get(place as usize).and_then(|sample| sample.next);
+            self.give_free(place);
+            SAMPLES_LOST.add_one();
+        }
+    }
+
     fn give_free(&mut self, number: u32) {
         let free = if (number as usize) < self.own { &mut self.free } else { &mut self.free_others };
         if let Some(sample) = self.samples.get_mut(number as usize) {
@@ -391,6 +415,22 @@ mod tests {
         assert!(times[times.len() - 1] > 900, "{times:?}");
         let (_, frames) = evidence.samples(evidence.case(case).unwrap()).last().unwrap();
         assert_eq!(frames, [times[times.len() - 1], times[times.len() - 1] + 1]);
+    }
+
+    #[test]
+    fn samples_after_the_end_do_not_count() {
+        let mut evidence = evidence(16);
+        for (end, left) in [(16, 16), (10, 10), (1, 1), (0, 0)] {
+            let case = evidence.open_case(late(1)).unwrap();
+            feed(&mut evidence, case, 1..=16);
+            evidence.end_samples(case, Ticks(end));
+            assert_eq!(times(&evidence, case), (1..=left).collect::<Vec<_>>());
+            assert_eq!(evidence.case(case).unwrap().sample_count, left as u32);
+            // Their places are there again.
+            feed(&mut evidence, case, left + 1..=16);
+            assert_eq!(times(&evidence, case), (1..=16).collect::<Vec<_>>());
+            evidence.close_case(case);
+        }
     }
 
     #[test]

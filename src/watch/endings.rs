@@ -67,6 +67,7 @@ impl Looks {
         self.find_busiest(case_number, end.from);
         let table = self.name_callback(&end.what, end.tag);
         let mut evidence = self.evidence.lock();
+        evidence.end_samples(case_number, end.to);
         let Some(case) = evidence.case_mut(case_number) else { return };
         let is_first = case.phase == Phase::Late;
         if is_first {
