@@ -288,6 +288,11 @@ impl Handles {
         self.delivery.reporter.ring();
     }
 
+    /// Is no further callback begun?
+    pub fn holds_callbacks(&self) -> bool {
+        self.switches.reporter_holds.load(Acquire)
+    }
+
     fn quit_reporter(&self) {
         self.switches.reporter_quits.store(true, Release);
         self.delivery.reporter.ring();

@@ -405,7 +405,12 @@ pub fn uninstall() -> Result<(), Refusal> {
     // What has ended is delivered, unless a listener takes too long.
     let order = handles.evidence.lock().last_order();
     until(&mut || !handles.delivery.is_recovering.load(SeqCst));
-    until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
+    if handles.holds_callbacks() {
+        // The process is at its end already: what has ended is stored, and nobody is told.
+        until(&mut || !handles.evidence.lock().has_unstored_up_to(order));
+    } else {
+        until(&mut || !handles.evidence.lock().has_ended_up_to(order) && !handles.delivery.holds_up_to(order));
+    }
     handles.hold_callbacks(true);
     log::silence(true);
     if !until(&mut is_quiet) {
