@@ -20,4 +20,6 @@ if(NOT ANDROID)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
   target_link_libraries(blockcanary_live INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+  # The table that stacks are unwound by. GCC asks for none with -static.
+  target_link_options(blockcanary_live INTERFACE "LINKER:--eh-frame-hdr")
 endif()
