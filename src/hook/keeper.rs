@@ -5,16 +5,16 @@
 //! loader's lock, because for a while nobody has to wait for it: a stop waits as long as it has, and an uninstall says
 //! `Timeout` when some thread does not let go of that lock.
 
+use super::alooper;
 use super::attended::{self, Attendant};
 use super::interpose::{self, State};
-use super::{alooper, stand_ins};
 use crate::engine::life::{self, Refusal};
 use crate::engine::threads;
 use crate::sys::bell::Bell;
 use crate::sys::clock::Ticks;
 use crate::sys::lock::Lock;
 use crate::sys::thread::{self, Thread};
-use crate::sys::{futex, loader, own_threads};
+use crate::sys::{futex, loaded, loader, own_threads};
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::*};
@@ -97,7 +97,7 @@ pub fn interpose(name: &[u8]) -> Result<State, Failure> {
         interpose::give_up(name);
         return Err(Failure::Thread);
     }
-    loader::keep(stand_ins::set as *const () as usize);
+    loaded::keep_for_good();
     if !life::is_running() {
         return Ok(State::New);
     }

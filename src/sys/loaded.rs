@@ -4,26 +4,17 @@
 use super::program;
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::*};
 
 /// The loader's handle of the library, while we keep it; null for none.
 static KEPT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps it loaded. `false`: that cannot be had. The main program stays by itself. Takes the loader's lock.
 pub fn keep() -> bool {
-    let own = keep as *const () as usize;
-    if is_kept() || program::holds(own) {
+    if is_kept() || program::holds(own()) {
         return true;
     }
-    // SAFETY: plain data, all of which may be zero.
-    let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: an address of ours, and a live place for the answer, whose text stays while we are loaded.
-    let handle = unsafe {
-        if libc::dladdr(ptr::with_exposed_provenance(own), &mut found) == 0 || found.dli_fname.is_null() {
-            return false;
-        }
-        libc::dlopen(found.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
-    };
+    let handle = open_again();
     if handle.is_null() {
         return false;
     }
@@ -33,6 +24,32 @@ pub fn keep() -> bool {
         unsafe { libc::dlclose(handle) };
     }
     true
+}
+
+/// Keeps it loaded until the process ends.
+pub fn keep_for_good() {
+    static IS_KEPT: AtomicBool = AtomicBool::new(false);
+    if !IS_KEPT.swap(true, AcqRel) && !program::holds(own()) {
+        // The handle is never closed.
+        open_again();
+    }
+}
+
+fn own() -> usize {
+    keep as *const () as usize
+}
+
+/// Another handle of the library that is ours; null for none.
+fn open_again() -> *mut c_void {
+    // SAFETY: plain data, all of which may be zero.
+    let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: an address of ours, and a live place for the answer, whose text stays while we are loaded.
+    unsafe {
+        if libc::dladdr(ptr::with_exposed_provenance(own()), &mut found) == 0 || found.dli_fname.is_null() {
+            return ptr::null_mut();
+        }
+        libc::dlopen(found.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
+    }
 }
 
 /// Does it stay loaded because of us?

@@ -6,10 +6,9 @@
 #![allow(unsafe_code)]
 
 use super::errno::{Errno, check};
-use super::program;
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// A module, for as long as the loader's callback lasts.
 #[derive(Clone, Copy)]
@@ -122,21 +121,6 @@ pub fn wait_for_loading(address: u64) {
     let mut info = unsafe { core::mem::zeroed::<libc::Dl_info>() };
     // SAFETY: any address will do.
     unsafe { libc::dladdr(ptr::without_provenance(address as usize), &mut info) };
-}
-
-/// The library that `address` lies in stays loaded from now on until the process ends.
-pub fn keep(address: usize) {
-    static IS_KEPT: AtomicBool = AtomicBool::new(false);
-    if IS_KEPT.swap(true, AcqRel) || program::holds(address) {
-        return;
-    }
-    // SAFETY: as above; what the loader says of the name is a string of its own; the handle is never closed.
-    unsafe {
-        let mut info = core::mem::zeroed::<libc::Dl_info>();
-        if libc::dladdr(ptr::without_provenance(address), &mut info) != 0 && !info.dli_fname.is_null() {
-            libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        }
-    }
 }
 
 impl Staying<'_> {
