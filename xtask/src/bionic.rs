@@ -13,7 +13,6 @@ use crate::tools;
 use std::path::Path;
 
 const SIGACTION: &str = "reads actions of signals by the other library's layout";
-const SYSCONF: &str = "asks sysconf by the other library's numbers";
 const LOOPER: &str = "a root file system need not have a looper";
 
 const PROGRAMS: &[Program] = &[
@@ -32,15 +31,7 @@ const PROGRAMS: &[Program] = &[
     Program::of("big_tls"),
     Program::of("stopped"),
     Program { source: "cycles", more: &[], cannot: &[("leave_nothing", SIGACTION), ("masked_signals", SIGACTION)] },
-    Program {
-        source: "precision",
-        more: &[],
-        cannot: &[
-            ("spinning", "the other one is the short one"),
-            ("spinning_under_load", SYSCONF),
-            ("sleeping_under_load", SYSCONF),
-        ],
-    },
+    Program { source: "precision", more: &[], cannot: &[("spinning", "the other one is the short one")] },
     Program::of("stacks/methods"),
     Program::of("stacks/hot"),
     Program {
