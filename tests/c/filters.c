@@ -180,6 +180,7 @@ static void ignored(void) {
   bc_config config = config_of(60);
   config.sample_interval_ms = 10;
   config.hang_threshold_ms = 600000;
+  config.merge_window_s = BC_MERGE_OFF;
   config.report_dir = directory;
   char list[] = " libnone.so,\tlibtest_ads.so ,";
   config.ignore_modules = list;
@@ -192,18 +193,25 @@ static void ignored(void) {
   flush();
   CHECK(blocks_told() == 0, "%u told", blocks_told());
   check_sums(1, 1);
-  bc_dispatch_begin(loop, "both", 2);
-  ads_spin(150);
-  own_spin(100);
-  bc_dispatch_end(loop);
+  /* On a machine that is too busy the first look may come when it is in a module that is not ignored. */
+  unsigned both = 0;
+  do {
+    CHECK(both < 8, "told of while all was in an ignored module");
+    both++;
+    bc_dispatch_begin(loop, "both", 10 + both);
+    ads_spin(150);
+    own_spin(100);
+    bc_dispatch_end(loop);
+    flush();
+    CHECK(blocks_tagged(BC_BLOCK_ENDED, 10 + both) == 1, "%u told", blocks_told());
+  } while (blocks_tagged(BC_BLOCK_ONGOING, 10 + both) != 0);
   bc_dispatch_begin(loop, "called from there", 3);
   ads_call(own_spin, 150);
   bc_dispatch_end(loop);
   flush();
-  check_sums(3, 1);
-  CHECK(blocks_tagged(BC_BLOCK_ENDED, 2) == 1 && blocks_tagged(BC_BLOCK_ENDED, 3) == 1, "%u told", blocks_told());
-  CHECK(blocks_tagged(BC_BLOCK_ONGOING, 2) == 0, "told of while all was in an ignored module");
-  CHECK(files_in(directory, ".log") == 2, "%d files", files_in(directory, ".log"));
+  check_sums(2 + both, 1);
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 3) == 1, "%u told", blocks_told());
+  CHECK(files_in(directory, ".log") == 1 + (int)both, "%d files", files_in(directory, ".log"));
   CHECK_OK(bc_uninstall());
 }
 
