@@ -187,13 +187,17 @@ static void ignored(void) {
   install_and_start(&config);
   memset(list, 'x', sizeof list - 1); /* it was copied */
   bc_loop *loop = watched("ignored");
-  bc_dispatch_begin(loop, "ads", 1);
-  ads_spin(150);
-  bc_dispatch_end(loop);
-  flush();
-  CHECK(blocks_told() == 0, "%u told", blocks_told());
-  check_sums(1, 1);
-  /* On a machine that is too busy the first look may come when it is in a module that is not ignored. */
+  /* On a machine that is too busy the thread may lose its processor, and be seen, where it is in no module that is ignored. */
+  unsigned ads = 0;
+  do {
+    CHECK(ads < 8, "told of what was in an ignored module");
+    ads++;
+    bc_dispatch_begin(loop, "ads", 20 + ads);
+    ads_spin(150);
+    bc_dispatch_end(loop);
+    flush();
+  } while (blocks_tagged(BC_BLOCK_ENDED, 20 + ads) != 0);
+  check_sums(ads, 1);
   unsigned both = 0;
   do {
     CHECK(both < 8, "told of while all was in an ignored module");
@@ -209,9 +213,9 @@ static void ignored(void) {
   ads_call(own_spin, 150);
   bc_dispatch_end(loop);
   flush();
-  check_sums(2 + both, 1);
+  check_sums(ads + both + 1, 1);
   CHECK(blocks_tagged(BC_BLOCK_ENDED, 3) == 1, "%u told", blocks_told());
-  CHECK(files_in(directory, ".log") == 1 + (int)both, "%d files", files_in(directory, ".log"));
+  CHECK(files_in(directory, ".log") == (int)(ads + both), "%d files", files_in(directory, ".log"));
   CHECK_OK(bc_uninstall());
 }
 
