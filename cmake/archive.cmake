@@ -1,6 +1,7 @@
 # The archive: built by cargo in release whatever the configuration of the program, then localised.
 #
-#   BLOCKCANARY_CARGO        the cargo to use; found on PATH, in $CARGO_HOME/bin or ~/.cargo/bin when not set.
+#   BLOCKCANARY_CARGO        the cargo to use; when not set, the first on PATH, in $CARGO_HOME/bin, in ~/.cargo/bin, or where
+#                            the system has programs.
 #   BLOCKCANARY_CARGO_ARGS   more arguments for `cargo rustc`, as one would type them.
 #   BLOCKCANARY_LOCALISE     ON (default): only bc_* stay global in the archive, so that it links beside other Rust
 #                            libraries. Takes ld.lld with llvm-objcopy, or GNU ld with any objcopy; where neither
@@ -11,7 +12,12 @@
 option(BLOCKCANARY_LOCALISE "Keep only bc_* global in the archive" ON)
 set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo rustc")
 # A toolchain file for another system must not hide the tools of this one.
-find_program(BLOCKCANARY_CARGO cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" NO_CMAKE_FIND_ROOT_PATH)
+set(places "")
+if(NOT "$ENV{CARGO_HOME}" STREQUAL "")
+  list(APPEND places "$ENV{CARGO_HOME}/bin")
+endif()
+find_program(BLOCKCANARY_CARGO cargo PATHS ${places} "$ENV{HOME}/.cargo/bin" NO_CMAKE_SYSTEM_PATH NO_CMAKE_FIND_ROOT_PATH)
+find_program(BLOCKCANARY_CARGO cargo NO_CMAKE_FIND_ROOT_PATH)
 if(NOT BLOCKCANARY_CARGO)
   message(FATAL_ERROR "blockcanary: no cargo found; install Rust (https://rustup.rs), set BLOCKCANARY_CARGO to it, or "
     "build without the library: BLOCKCANARY_ENABLED=OFF")

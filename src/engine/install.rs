@@ -173,6 +173,7 @@ impl Engine {
                 ledger: Ledger::NEW,
                 next_id: first_id(),
                 rounds: parts.rounds.map(Rounds::new),
+                has_told_misuse: false,
             };
             let (orders, handover) = (handles.orders, handles.handover);
             let monitor = mapping.place(Monitor::new(looks, orders, handover, settings.signal, life::end_by_itself))?;

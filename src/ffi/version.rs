@@ -27,7 +27,7 @@ fn words(status: u32) -> &'static CStr {
     match status {
         0 => c"ok",
         1 => c"invalid argument",
-        2 => c"invalid state: not installed, or installed already",
+        2 => c"invalid state: not installed, installed already, or a call that does not fit now",
         3 => c"limit reached",
         4 => c"not supported here",
         5 => c"wrong thread",

@@ -15,6 +15,11 @@ impl Counter {
         self.add(1);
     }
 
+    /// One more. Is it the first?
+    pub fn add_first(&self) -> bool {
+        self.0.fetch_add(1, Relaxed) == 0
+    }
+
     /// Some more.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Relaxed);

@@ -21,6 +21,7 @@ use crate::sample::sampler::{self, Sampler, Taken};
 use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
+use crate::sys::counters::CALLS_MISUSED;
 use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::thread;
@@ -73,11 +74,19 @@ pub struct Looks {
     pub next_id: u64,
     /// Takes the stacks of all threads for blocks, where that is wanted.
     pub rounds: Option<Rounds>,
+    /// The log has said that calls are misused.
+    pub has_told_misuse: bool,
 }
 
 impl Looks {
     /// Looks at all loops once.
     pub fn look(&mut self) -> Outlook {
+        if CALLS_MISUSED.get() > 0 && !core::mem::replace(&mut self.has_told_misuse, true) {
+            log_warn!(
+                "calls do not fit and are ignored (bc_health.calls_misused counts them): a dispatch on another thread than \
+                 the loop's, an end without a begin, or a token that is not valid any more"
+            );
+        }
         let mut outlook = Outlook::new(self.terms.interval_ns, self.terms.limit_ns);
         for (number, slot) in slot::used() {
             let phase = slot.phase();

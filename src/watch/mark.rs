@@ -25,7 +25,10 @@ fn own(raw: usize) -> Option<&'static Slot> {
 #[cold]
 #[inline(never)]
 fn misused() {
-    CALLS_MISUSED.add_one();
+    // The monitor tells of it, once: where all marks are misused, nothing else would wake it.
+    if CALLS_MISUSED.add_first() {
+        bell::MONITOR.ring();
+    }
 }
 
 /// A dispatch begins. `what` is null or a text that stays valid until the matching end has returned.

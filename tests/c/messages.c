@@ -108,4 +108,32 @@ static void blocks(void) {
   CHECK_OK(bc_uninstall());
 }
 
-CASES({"refusals", refusals}, {"blocks", blocks})
+static void *on_another_thread(void *loop) {
+  bc_dispatch_begin(loop, "elsewhere", 1);
+  bc_dispatch_end(loop);
+  return NULL;
+}
+
+/* Marks that do nothing, because they are left where the loop is not: said once, also to a program that is idle else. */
+static void misuse(void) {
+  CHECK_OK(bc_set_log_handler(keep, NULL));
+  bc_config config = config_of(50);
+  install_and_start(&config);
+  bc_loop *loop = watched("game");
+  pause_ms(1500); /* the monitor parks */
+  unsigned from = atomic_load(&count);
+  for (unsigned i = 0; i < 3; i++) {
+    join_thread(start_thread(on_another_thread, loop));
+    WAIT_FOR(said(from, BC_LOG_WARN, "calls do not fit") != NULL, 20000);
+  }
+  flush();
+  unsigned times = 0;
+  for (unsigned i = from; i < atomic_load(&count); i++) {
+    times += strstr(lines[i], "calls do not fit") != NULL;
+  }
+  CHECK(times == 1 && health().calls_misused == 6, "said %u times of %llu calls", times,
+        (unsigned long long)health().calls_misused);
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"refusals", refusals}, {"blocks", blocks}, {"misuse", misuse})
