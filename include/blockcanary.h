@@ -277,7 +277,7 @@ enum bc_log_level
    */
   BC_LOG_WARN = 2,
   /**
-   * A block, a start, a stop.
+   * What goes as it should: a block that goes on (its end is a warning), an upload, watching that has ended by itself.
    */
   BC_LOG_INFO = 3,
   /**

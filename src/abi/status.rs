@@ -116,7 +116,7 @@ pub enum bc_log_level {
     BC_LOG_ERROR = 1,
     /// Something was lost or done in a lesser way.
     BC_LOG_WARN = 2,
-    /// A block, a start, a stop.
+    /// What goes as it should: a block that goes on (its end is a warning), an upload, watching that has ended by itself.
     BC_LOG_INFO = 3,
     /// Details for those who look into the library itself.
     BC_LOG_DEBUG = 4,
