@@ -932,6 +932,29 @@ bc_status bc_frames_watch(const char *name,
 bc_status bc_health_get(struct bc_health *health);
 
 /**
+ * Watches the main thread of a Java app: the one whose Looper is `Looper.getMainLooper()`. It is watched as
+ * `bc_looper_probe` does it, by a heartbeat on its ALooper, and reports have its Java stack beside the native one. With
+ * the class `dev.blockcanary.Hook` in the app and its field `precise` set, a Printer of the main Looper marks each message
+ * instead, and a block is called by its message; a Printer that was there before is called by it, and one that replaces it
+ * too, when that is noticed (within some seconds, counted in `calls_misused`). From another thread than the main one,
+ * which may be attached to the VM or not, that class is needed to send the main thread a message, and is waited for 2 s.
+ * A second call renames the loop. `name` is copied; NULL: "main". There is a thread "bc-java" afterwards, attached to the
+ * VM as a daemon, until uninstall.
+ *
+ * Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`java_vm` or `loop` is NULL), BC_ERROR_UNSUPPORTED (built without the
+ * feature `jni`, no ALooper, no main Looper, or the class is needed and not there), BC_ERROR_INVALID_STATE (not
+ * installed), BC_ERROR_LIMIT_REACHED, BC_ERROR_WRONG_THREAD (from a callback), BC_ERROR_NO_MEMORY (no thread),
+ * BC_ERROR_TIMEOUT (the main thread did not run the message; nothing is watched), BC_ERROR_INTERNAL. `*loop` is NULL
+ * unless BC_OK.
+ *
+ * Units: none. Ownership: `java_vm` is the process's JavaVM, which stays. Threads: any but in callbacks. A Java exception
+ * that is pending stays so. Async-signal-safe: no.
+ */
+bc_status bc_java_watch(void *java_vm,
+                        const char *name,
+                        struct bc_loop **loop);
+
+/**
  * Reserves all memory, makes the library's threads and opens what must be open. Watching begins with `bc_start`.
  * `config` may be NULL for the defaults; it and its strings are copied. The report directory is made if it is missing. It
  * takes at most 64 KiB of the caller's stack.

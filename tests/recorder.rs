@@ -61,6 +61,7 @@ fn everything_comes_back() {
             scheduling: Scheduling { slices: Some(3), major_faults: Some(1), ..Scheduling::NONE },
             top: &top,
             others: OtherThreads { whose: &whose, samples: others.view(), left_out: Some(2) },
+            java: None,
         },
         ..block(&evidence)
     };

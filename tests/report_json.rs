@@ -4,7 +4,7 @@ mod report_common;
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_sample_method};
 use blockcanary::report::block::{
-    CpuTick, OtherThread, OtherThreads, Progress, Repeats, Scheduling, SystemLoad, TopThread,
+    Block, CpuTick, JavaStack, OtherThread, OtherThreads, Progress, Reasons, Repeats, Scheduling, SystemLoad, TopThread,
 };
 use blockcanary::sample::short::Short;
 use report_common::*;
@@ -28,8 +28,8 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         .filter_map(|line| line.trim_start_matches('{').strip_prefix('"')?.split_once("\":").map(|(key, _)| key.into()))
         .collect();
     let expected = "schema id state loop what tag start_unix_ms wall_ms cpu_ms cpu_uncertainty_ms threshold_ms \
-                    run_queue_wait_ms cause progress repeats samples hot_stacks cpu scheduling top_threads threads \
-                    threads_left_out process device app health";
+                    run_queue_wait_ms cause progress repeats samples java_stack hot_stacks cpu scheduling top_threads \
+                    threads threads_left_out process device app health";
     assert_eq!(keys.join(" "), expected);
     let report = parsed(&bytes);
     assert_eq!(report["schema"], "blockcanary.report/1");
@@ -47,7 +47,7 @@ fn every_key_is_there_in_order_and_unknowns_are_null() {
         "involuntary_switches": null});
     assert_eq!(report["scheduling"], scheduling);
     assert_eq!(report["repeats"], value!({"count": 0, "wall_ms_total": 0, "last_unix_ms": null}));
-    for key in ["what", "run_queue_wait_ms", "progress", "threads", "threads_left_out"] {
+    for key in ["what", "run_queue_wait_ms", "progress", "java_stack", "threads", "threads_left_out"] {
         assert!(report[key].is_null(), "{key}");
     }
     for key in ["samples", "hot_stacks", "cpu", "top_threads"] {
@@ -252,6 +252,17 @@ fn states_and_causes_have_their_words() {
         block.cause = cause;
         assert_eq!(parsed(&json(&block, &context()))["cause"]["kind"], word);
     }
+}
+
+#[test]
+fn a_java_stack_is_told_in_javas_words() {
+    let evidence = Evidence::default();
+    let text = b"com.game.Level.load(Level.java:12)\ncom.game.Main$1.run(\"Main\".java)\n";
+    let java = JavaStack { time_ns: START_NS + 750 * MS, text, frames_cut: 3 };
+    let block = Block { reasons: Reasons { java: Some(java), ..Reasons::default() }, ..block(&evidence) };
+    let report = parsed(&json(&block, &context()));
+    let frames = value!(["com.game.Level.load(Level.java:12)", "com.game.Main$1.run(\"Main\".java)"]);
+    assert_eq!(report["java_stack"], value!({"offset_ms": 750, "frames_cut": 3, "frames": frames}));
 }
 
 #[test]

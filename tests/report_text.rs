@@ -2,7 +2,9 @@
 
 mod report_common;
 
-use blockcanary::report::block::{CpuTick, OtherThread, OtherThreads, Progress, Scheduling, SystemLoad, TopThread};
+use blockcanary::report::block::{
+    Block, CpuTick, JavaStack, OtherThread, OtherThreads, Progress, Scheduling, SystemLoad, TopThread,
+};
 use blockcanary::sample::short::Short;
 use report_common::reader::{Read, read_as_block_canary};
 use report_common::*;
@@ -43,6 +45,24 @@ fn the_log_begins_as_block_canarys_does() {
                  block-id = 9007199254740991\r\n";
     assert!(log.starts_with(begin), "{log}");
     assert!(!log.contains("stack = ") && !log.contains("***  ") && !log.contains("imei"));
+}
+
+#[test]
+fn a_java_stack_is_the_first_entry() {
+    let evidence = told();
+    let mut block = block(&evidence);
+    let entries = read(&text(&block, &context())).stack;
+    let elements = b"java.lang.Thread.sleep(Native Method)\ncom.game.Main.onCreate(Main.java:7)\n";
+    block.reasons.java = Some(JavaStack { time_ns: START_NS + 600 * MS, text: elements, frames_cut: 0 });
+    let with_java = read(&text(&block, &context())).stack;
+    // The reader takes the time for an entry of its own, as of each sample.
+    let elements = "java.lang.Thread.sleep(Native Method)\ncom.game.Main.onCreate(Main.java:7)\n";
+    assert_eq!(with_java[..2], ["02-29 13:34:57.389", elements]);
+    assert_eq!((&with_java[2], &with_java[3..]), (&format!("{}\n", entries[0]), &entries[1..]));
+    // Alone, too.
+    let nothing = Evidence::default();
+    let block = Block { reasons: block.reasons, ..report_common::block(&nothing) };
+    assert_eq!(read(&text(&block, &context())).stack, with_java[..2]);
 }
 
 #[test]

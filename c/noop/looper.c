@@ -42,3 +42,11 @@ bc_status bc_frames_watch(const char *name, bc_loop **loop) {
   }
   return BC_OK;
 }
+
+bc_status bc_java_watch(void *java_vm, const char *name, bc_loop **loop) {
+  (void)java_vm, (void)name;
+  if (loop != NULL) {
+    *loop = NULL;
+  }
+  return BC_OK;
+}

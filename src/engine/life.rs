@@ -163,6 +163,8 @@ fn forget_parents() {
     shown::forget();
     log::forget_runners();
     own_threads::forget_threads();
+    #[cfg(feature = "jni")]
+    super::companion::forked();
     registry::reset_after_fork();
     request::reset_after_fork();
     descriptors::close_inherited();
@@ -321,9 +323,9 @@ pub fn at_exit() {
     let has_looked = user.orders.look_now(patience_ns);
     let order = user.evidence.lock().last_order();
     let end = Ticks::now().plus(patience_ns);
-    // A callback that does not return keeps its thread from anything else.
+    // A callback that does not return keeps its thread from anything else, and so does a VM that is going down.
     let calls_end = Ticks::now().plus(STOP_NS);
-    let is_held_up = || is_calling() && Ticks::now() >= calls_end;
+    let is_held_up = || (is_calling() || waits_for_others()) && Ticks::now() >= calls_end;
     let is_stored = || !user.evidence.lock().has_unstored_up_to(order);
     wait_until(&user, end, &mut || {
         lent::with(Writer::finish);
@@ -363,7 +365,15 @@ fn wait_until(handles: &Handles, end: Ticks, is_so: &mut dyn FnMut() -> bool) ->
 
 /// Is nobody inside a callback, a call that uses the installation, or the signal handler?
 fn is_quiet() -> bool {
-    USERS.load(Acquire) == 0 && !is_calling() && desk::DESK.inside.load(SeqCst) == 0
+    !waits_for_others() && USERS.load(Acquire) == 0 && !is_calling() && desk::DESK.inside.load(SeqCst) == 0
+}
+
+/// Is there still a thread of ours that may wait for a Java VM? It is told to end.
+fn waits_for_others() -> bool {
+    #[cfg(feature = "jni")]
+    return !super::companion::has_ended();
+    #[cfg(not(feature = "jni"))]
+    false
 }
 
 /// Is anybody inside a callback?

@@ -1,5 +1,7 @@
 //! An installation: its memory, its threads, its life from install to uninstall.
 
+#[cfg(feature = "jni")]
+pub mod companion;
 pub mod dump;
 pub mod facts;
 pub mod format;

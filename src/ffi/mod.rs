@@ -7,6 +7,7 @@ pub mod blocks;
 pub mod config;
 pub mod frames;
 pub mod health;
+pub mod java;
 pub mod lifecycle;
 pub mod log;
 pub mod looper;

@@ -7,6 +7,8 @@ pub mod choreographer;
 pub mod frames;
 pub mod imports;
 pub mod interpose;
+#[cfg(feature = "jni")]
+pub mod java;
 pub mod keeper;
 mod packed;
 pub mod place;

@@ -63,6 +63,26 @@ pub struct Reasons<'a> {
     pub top: &'a [Option<TopThread>],
     /// Threads that the blocked one waited for.
     pub others: OtherThreads<'a>,
+    /// The blocked thread's Java stack, where it has one.
+    pub java: Option<JavaStack<'a>>,
+}
+
+/// The Java stack of a thread.
+#[derive(Clone, Copy)]
+pub struct JavaStack<'a> {
+    /// When it was taken, on CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Its elements in Java's words, innermost first, each ending in a line feed.
+    pub text: &'a [u8],
+    /// Elements left out, the outermost.
+    pub frames_cut: u32,
+}
+
+impl<'a> JavaStack<'a> {
+    /// Its elements, innermost first.
+    pub fn elements(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.text.split(|byte| *byte == b'\n').filter(|element| !element.is_empty())
+    }
 }
 
 /// Other threads that have to do with a block, and a stack of each.

@@ -19,6 +19,8 @@ pub fn write(sink: &mut Sink, block: &Block, context: &Context) {
     verdict(json, block);
     json.key("samples");
     json.list(block.samples.iter(), |json, sample| write_sample(json, block, &sample));
+    json.key("java_stack");
+    java_stack(json, block);
     json.key("hot_stacks");
     hot_stacks(json, block);
     json.key("cpu");
@@ -283,6 +285,18 @@ fn write_frame(json: &mut Json, frame: &Frame) {
     json.sink.json_optional(frame.symbol);
     json.inner("symbol_offset");
     json.hex(frame.symbol.map(|_| frame.symbol_offset));
+    json.sink.text("}");
+}
+
+/// The stack of the blocked thread in Java's words.
+fn java_stack(json: &mut Json, block: &Block) {
+    let Some(stack) = &block.reasons.java else { return json.sink.text("null") };
+    json.sink.text("{\"offset_ms\":");
+    json.sink.ms_between(block.start_ns, stack.time_ns);
+    json.inner("frames_cut");
+    json.sink.decimal(stack.frames_cut.into());
+    json.inner("frames");
+    json.list(stack.elements(), |json, element| json.sink.json_string(element));
     json.sink.text("}");
 }
 

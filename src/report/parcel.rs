@@ -1,7 +1,7 @@
 //! One state of one block, with memory for all that belongs to it: made by the writer, read by the reporter.
 #![allow(unsafe_code)]
 
-use super::block::{Block, Context, CpuTick, OtherThreads, Progress, Reasons, Repeats};
+use super::block::{Block, Context, CpuTick, JavaStack, OtherThreads, Progress, Reasons, Repeats};
 use super::detail::{self, DETAIL, Words};
 use super::facts::{self, Now};
 use super::hot;
@@ -52,6 +52,8 @@ pub struct Parcel {
     path: [u8; PATH],
     has_path: bool,
     detail: *const c_char,
+    /// The Java stack: when, its text (null for none), elements left out.
+    java: (u64, *const c_char, u32),
     /// Those of other threads, then the block's own.
     samples: &'static mut [bc_sample],
     sample_count: usize,
@@ -91,6 +93,7 @@ impl Parcel {
             path: [0; PATH],
             has_path: false,
             detail: ptr::null(),
+            java: (0, ptr::null(), 0),
             samples,
             sample_count: 0,
             others,
@@ -128,6 +131,7 @@ impl Parcel {
         self.what = if case.what.is_some { self.text.put(case.what.bytes()) } else { ptr::null() };
         (self.repeats, self.has_path) = (Repeats::default(), false);
         self.detail = ptr::null();
+        self.copy_java(case);
         self.copy_others(evidence, case);
         let room = self.frames.len().saturating_sub(self.frame_count);
         let needed: usize = evidence.samples(case).map(|(_, pcs)| pcs.len()).sum();
@@ -142,6 +146,20 @@ impl Parcel {
                 SAMPLES_LOST.add_one();
             }
         }
+    }
+
+    /// Copies the Java stack, and what the message is called, where the thread has one.
+    fn copy_java(&mut self, case: &Case) {
+        self.java = (0, ptr::null(), 0);
+        #[cfg(feature = "jni")]
+        crate::sample::java::with(case.slot, case.stretch, case.from, |stack| {
+            self.java = (stack.at.0, self.text.put(stack.text()), stack.frames_cut);
+            if let Some(what) = stack.what().filter(|_| !case.what.is_some) {
+                self.what = self.text.put(what);
+            }
+        });
+        #[cfg(not(feature = "jni"))]
+        let _ = case;
     }
 
     fn copy_others(&mut self, evidence: &Evidence, case: &Case) {
@@ -283,6 +301,7 @@ impl Parcel {
                 scheduling: self.case.account.scheduling(),
                 top: &self.case.account.top,
                 others: self.other_threads(),
+                java: text(self.java.1).map(|text| JavaStack { time_ns: self.java.0, text, frames_cut: self.java.2 }),
             },
         }
     }

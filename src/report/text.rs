@@ -4,7 +4,7 @@
 //! is none, and take everything after `stack` as stack entries. So a value that is missing has no line, keys of ours
 //! begin with none of theirs, and everything of ours stands before `stack`. Ours are in `own.rs`.
 
-use super::block::{Block, Context, CpuTick};
+use super::block::{Block, Context, CpuTick, JavaStack};
 use super::hot::HotStacks;
 use super::own;
 use super::sink::Sink;
@@ -162,7 +162,7 @@ fn share(sink: &mut Sink, name: &str, hundredths: u32) {
 }
 
 /// One entry a sample that has frames: its time, an empty line, the frames, an empty line. The entry counts for readers
-/// only when they come to that last line.
+/// only when they come to that last line. A Java stack is an entry before all others, one element a line.
 ///
 /// The oldest is first, unless modules of concern are told and another one touches them and leads the report.
 fn stack(sink: &mut Sink, block: &Block, context: &Context) {
@@ -172,11 +172,17 @@ fn stack(sink: &mut Sink, block: &Block, context: &Context) {
     let leader = hot.and_then(|hot| context.concern.leader(block.samples, &hot)).filter(concerned);
     let numbers = leader.into_iter().chain((0..block.samples.len()).filter(|number| Some(*number) != leader));
     let entries = numbers.filter_map(|number| block.samples.get(number)).filter(|sample| !sample.frames.is_empty());
-    for (index, sample) in entries.enumerate() {
+    let mut is_begun = false;
+    if let Some(java) = &block.reasons.java {
+        key(sink, "stack");
+        is_begun = true;
+        java_stack(sink, block, context, java);
+    }
+    for sample in entries {
         if sink.failed() {
             return;
         }
-        if index == 0 {
+        if !core::mem::replace(&mut is_begun, true) {
             key(sink, "stack");
         }
         stamp(sink, block, context, sample.time_ns);
@@ -188,6 +194,18 @@ fn stack(sink: &mut Sink, block: &Block, context: &Context) {
         remarks(sink, &sample);
         end(sink);
     }
+}
+
+fn java_stack(sink: &mut Sink, block: &Block, context: &Context, java: &JavaStack) {
+    stamp(sink, block, context, java.time_ns);
+    end(sink);
+    end(sink);
+    for element in java.elements() {
+        sink.plain(element);
+        end(sink);
+    }
+    frames_cut(sink, java.frames_cut);
+    end(sink);
 }
 
 fn write_frame(sink: &mut Sink, frame: &Frame) {
@@ -218,16 +236,22 @@ fn write_frame(sink: &mut Sink, frame: &Frame) {
 /// What is not known about a stack.
 fn remarks(sink: &mut Sink, sample: &Sample) {
     if sample.frames_cut > 0 {
-        sink.text("(");
-        sink.decimal(sample.frames_cut.into());
-        sink.text(" more frames)");
-        end(sink);
+        frames_cut(sink, sample.frames_cut);
     } else if sample.truncated {
         sink.text("(the thread's outermost frames were not found)");
         end(sink);
     }
     if sample.approximate {
         sink.text("(some of these frames could not be verified)");
+        end(sink);
+    }
+}
+
+fn frames_cut(sink: &mut Sink, count: u32) {
+    if count > 0 {
+        sink.text("(");
+        sink.decimal(count.into());
+        sink.text(" more frames)");
         end(sink);
     }
 }

@@ -13,6 +13,8 @@ pub mod desk;
 pub mod doing;
 pub mod evidence;
 pub mod handler;
+#[cfg(feature = "jni")]
+pub mod java;
 pub mod modules;
 pub mod named;
 pub mod namer;

@@ -4,8 +4,8 @@ use super::clock::Ticks;
 use super::{futex, thread};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
 
-/// How many there are at most.
-const MOST: usize = 4;
+/// How many there are at most: three of an installation, one that waits for the loader, one that waits for a Java VM.
+const MOST: usize = if cfg!(feature = "jni") { 5 } else { 4 };
 
 /// By their handles.
 static OWN: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];

@@ -50,6 +50,20 @@ pub fn waited_for() -> u64 {
     if blocked == all { mask::pending().0 & all } else { blocked | mask::pending().0 & all }
 }
 
+/// The calling thread takes the signals that faults of its own raise, as a Java VM wants it of a thread that runs Java.
+#[cfg(feature = "jni")]
+pub fn unblock_faults() {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: a live place for the set, filled before it is used.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for number in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+            libc::sigaddset(set.as_mut_ptr(), number);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), ptr::null_mut());
+    }
+}
+
 /// Is a number one that may be asked for?
 pub fn is_real_time(number: i32) -> bool {
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&number)

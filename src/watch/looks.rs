@@ -17,6 +17,8 @@ use crate::sample::case::{Case, NAME, Phase};
 use crate::sample::census::Census;
 use crate::sample::cpu::{Meter, Reading};
 use crate::sample::evidence::Evidence;
+#[cfg(feature = "jni")]
+use crate::sample::java;
 use crate::sample::sampler::{self, Sampler, Taken};
 use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
@@ -304,6 +306,8 @@ impl Looks {
         }
         let table = self.name_callback(&what, seen.tag);
         if self.is_news(number, is_hang) {
+            #[cfg(feature = "jni")]
+            java::want(slot.token.load(Relaxed), seen.stretch);
             if self.rounds.is_some() {
                 // All are taken anew.
                 self.evidence.lock().forget_others(number);
@@ -353,6 +357,10 @@ impl Looks {
 
     /// A debugger is attached to the loop's thread now, and blocks are not told then.
     pub(super) fn is_traced(&mut self, number: u8) -> bool {
+        #[cfg(feature = "jni")]
+        if !self.terms.while_debugging && java::is_debugged(self.track(number).token) {
+            return true;
+        }
         !self.terms.while_debugging && self.track(number).is_traced()
     }
 
@@ -394,6 +402,8 @@ impl Looks {
         if !keeps {
             return;
         }
+        #[cfg(feature = "jni")]
+        java::want(slot.token.load(Relaxed), stretch);
         let track = &mut self.tracks[usize::from(number)];
         let scheduling = track.scheduling(slot.tid.load(Relaxed));
         let mut subject = track.subject(slot, stretch);

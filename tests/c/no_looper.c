@@ -1,5 +1,5 @@
-/* Without ALooper_* in the process the looper calls answer as a looper that failed would, and there are
- * no frames to watch. */
+/* Without ALooper_* in the process the looper calls answer as a looper that failed would, there are no frames to watch,
+ * and Java is refused. */
 #include <blockcanary.h>
 #include <unistd.h>
 
@@ -31,4 +31,24 @@ static void answers(void) {
   CHECK_OK(bc_uninstall());
 }
 
-CASES({"answers", answers})
+/* Nor is there a Java VM, and the archive has nothing that could ask one. */
+static void no_java(void) {
+  int vm = 0;
+  bc_loop *const some = (bc_loop *)(void *)&vm;
+  bc_loop *loop = some;
+  CHECK_STATUS(bc_java_watch(&vm, NULL, &loop), BC_ERROR_INVALID_STATE);
+  CHECK(loop == NULL, "a token after a failure");
+  bc_config config = config_of(100);
+  install_and_start(&config);
+  loop = some;
+  CHECK_STATUS(bc_java_watch(&vm, "main", &loop), BC_ERROR_UNSUPPORTED);
+  CHECK(loop == NULL, "a token after a failure");
+  loop = some;
+  CHECK_STATUS(bc_java_watch(NULL, NULL, &loop), BC_ERROR_INVALID_ARGUMENT);
+  CHECK(loop == NULL, "a token after a failure");
+  CHECK_STATUS(bc_java_watch(&vm, NULL, NULL), BC_ERROR_INVALID_ARGUMENT);
+  CHECK(health().loops_watched == 0, "watched");
+  CHECK_OK(bc_uninstall());
+}
+
+CASES({"answers", answers}, {"no_java", no_java})

@@ -12,6 +12,7 @@ mod dist;
 mod documents;
 mod elsewhere;
 mod header;
+mod java;
 mod machines;
 mod reports;
 mod run;
@@ -34,6 +35,7 @@ usage: cargo xtask <command>
   i686      the tests for 32-bit x86 alone, natively
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
+  java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes by Maven
   tsan      C tests of what threads share, under ThreadSanitizer
   aar       a package for Gradle in target/aar, from target/android/<abi>/libblockcanary.a
   dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let mut args = pico_args::Arguments::from_env();
     let outcome = match args.subcommand() {
         Ok(Some(command)) => match command.as_str() {
+            "java" => java::main(args),
             "demo" => demo::main(args),
             "android" => android::main(args),
             "dist" => dist::main(args),

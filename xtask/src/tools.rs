@@ -72,6 +72,31 @@ pub const SDL: &[Package] = &[("libsdl2-dev", Sign::File("/usr/include/SDL2/SDL.
 pub const ANDROID: &[Package] =
     &[("clang", Sign::Program("clang")), ("lld", Sign::Program("ld.lld")), ("llvm", Sign::Program("llvm-ar"))];
 
+/// Debian's names of this processor.
+#[cfg(target_arch = "aarch64")]
+macro_rules! on_this_processor {
+    ($before:literal, $behind:literal) => {
+        (concat!($before, "arm64", $behind), "/usr/lib/aarch64-linux-gnu/android")
+    };
+}
+#[cfg(not(target_arch = "aarch64"))]
+macro_rules! on_this_processor {
+    ($before:literal, $behind:literal) => {
+        (concat!($before, "amd64", $behind), "/usr/lib/x86_64-linux-gnu/android")
+    };
+}
+
+/// Where Debian has Android's libraries.
+pub const ANDROID_LIBRARIES: &str = on_this_processor!("", "").1;
+/// Where Debian's JDK is.
+pub const JDK: &str = on_this_processor!("/usr/lib/jvm/java-17-openjdk-", "").0;
+
+/// What tests with a Java VM take.
+pub const JAVA: &[Package] = &[
+    ("openjdk-17-jdk-headless", Sign::File(on_this_processor!("/usr/lib/jvm/java-17-openjdk-", "/include/jni.h").0)),
+    ("maven", Sign::Program("mvn")),
+];
+
 /// What tests on Android's C library take.
 pub const BIONIC: &[Package] = &[("clang", Sign::Program("clang")), ("util-linux", Sign::Program("unshare"))];
 

@@ -62,6 +62,8 @@ impl Parcel {
         let put = |text: &mut TextSpace, string: Option<&[u8]>| string.map_or(ptr::null(), |string| text.put(string));
         self.what = put(&mut self.text, record.what);
         self.detail = put(&mut self.text, record.cause_detail);
+        // A recorder has no room for it.
+        self.java = (0, ptr::null(), 0);
         self.past = Some(Past::new(&record.surroundings, &mut self.text));
         for (place, tick) in self.ticks.iter_mut().zip(record.ticks()) {
             *place = tick;

@@ -106,6 +106,9 @@ static void handles(void) {
   loop = (bc_loop *)(void *)&some;
   CHECK_OK(bc_frames_watch("loop", &loop));
   CHECK(loop == NULL, "a loop");
+  loop = (bc_loop *)(void *)&some;
+  CHECK_OK(bc_java_watch(&some, "main", &loop));
+  CHECK(loop == NULL, "a loop");
 }
 
 static void texts(void) {

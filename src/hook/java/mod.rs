@@ -1,0 +1,26 @@
+//! The main Looper of a Java app: its thread is watched by a heartbeat, or by marks that a Printer makes, and the stack of
+//! a late message is taken by the VM, on a thread that may wait for it (`attached.rs`).
+
+pub mod attached;
+mod env;
+mod hooked;
+mod line;
+mod looper;
+mod stack;
+
+pub use looper::watch;
+
+use super::probe;
+
+/// Why the main Looper cannot be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// See `probe::Failure`.
+    Probe(probe::Failure),
+    /// There is no VM, or it has no main Looper, or the class that other threads need is not there.
+    Unsupported,
+    /// No thread could be made.
+    Thread,
+    /// The main thread did not come to it in time.
+    Timeout,
+}

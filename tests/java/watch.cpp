@@ -1,0 +1,396 @@
+/* The main Looper of an app on a Java VM: Android's own Looper, Handler and MessageQueue. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern "C" {
+#include "../c/check.h"
+#include "../c/support/blocks.h"
+#include "../c/support/procfs.h"
+}
+#include "vm.h"
+
+namespace {
+
+constexpr const char *WHAT = "dev.blockcanary.test.Messages$Work what=7";
+constexpr const char *ELEMENT = "dev.blockcanary.test.Messages.block(Messages.java:";
+char folder[64];
+
+void begin(bool is_precise, uint32_t threshold_ms) {
+  vm_begin();
+  app("precise", "(Z)V", is_precise);
+  snprintf(folder, sizeof folder, "/dev/shm/bc-java-%d", static_cast<int>(getpid()));
+  bc_config config = config_of(threshold_ms);
+  config.report_dir = folder;
+  install_and_start(&config);
+}
+
+void end(void) {
+  CHECK_OK(bc_reports_delete_all());
+  CHECK_OK(bc_uninstall());
+  /* What is left there is no report. */
+  char lock[96];
+  snprintf(lock, sizeof lock, "rm -rf %s", folder);
+  CHECK(system(lock) == 0, "%s", lock);
+}
+
+bc_loop *watch(void) {
+  bc_loop *loop = nullptr;
+  CHECK_OK(bc_java_watch(vm(), nullptr, &loop));
+  CHECK(loop != nullptr && health().loops_watched == 1, "not watched");
+  return loop;
+}
+
+/* Runs messages on the main thread until all are done. */
+void run_bare(int count, int each = 0, int ms = 0) {
+  app("post", "(III)V", count, each, ms);
+  app("quit", "()V");
+  app("loop", "()V");
+}
+
+void run(int count, int each, int ms) {
+  run_bare(count, each, ms);
+  flush();
+}
+
+/* A report's text. */
+const char *report_at(const char *path) {
+  static char text[1 << 20];
+  FILE *file = fopen(path, "r");
+  CHECK(file != nullptr, "%s", path);
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = '\0';
+  return text;
+}
+
+/* Its Java stack, if it has one, up to the next key. */
+const char *java_stack(const char *log_path) {
+  char path[600];
+  snprintf(path, sizeof path, "%s", log_path);
+  char *dot = strrchr(path, '.');
+  CHECK(dot != nullptr, "%s", path);
+  strcpy(dot, ".json");
+  const char *text = strstr(report_at(path), "\"java_stack\":");
+  CHECK(text != nullptr, "no java_stack in %s", path);
+  char *rest = const_cast<char *>(strstr(text, "\"hot_stacks\":"));
+  CHECK(rest != nullptr, "no hot_stacks in %s", path);
+  *rest = '\0';
+  return text;
+}
+
+/* The blocks that have ended: how many are of this message, and how many have the function's Java stack, in both forms. */
+void count_blocks(unsigned *named, unsigned *stacks) {
+  *named = *stacks = 0;
+  for (unsigned i = 0; i < blocks_told(); i++) {
+    const struct told *block = blocks_at(i);
+    if (block->state != BC_BLOCK_ENDED) {
+      continue;
+    }
+    *named += strcmp(block->what, WHAT) == 0;
+    bool is_in_json = strstr(java_stack(block->path), ELEMENT) != nullptr;
+    const char *log = strstr(report_at(block->path), "\nstack = ");
+    bool is_in_log = log != nullptr && strstr(log, ELEMENT) != nullptr;
+    CHECK(is_in_json == is_in_log, "one form of the report has the Java stack, the other has not: %s", block->path);
+    *stacks += is_in_json;
+  }
+}
+
+/* By a heartbeat: each block, with the Java stack of what blocked. No Printer, so the message is not known. */
+void probed(void) {
+  begin(false, 200);
+  watch();
+  run(1000, 100, 500);
+  WAIT_FOR((flush(), blocks_in(BC_BLOCK_ENDED) >= 10), 5000);
+  unsigned named, stacks;
+  count_blocks(&named, &stacks);
+  printf("%u blocks, %u with a Java stack\n", blocks_in(BC_BLOCK_ENDED), stacks);
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 10, "%u blocks of 10", blocks_in(BC_BLOCK_ENDED));
+  CHECK(named == 0 && stacks == 10, "%u named, %u with a Java stack", named, stacks);
+  end();
+}
+
+/* By marks: 10,000 messages, of which 50 block. */
+void marked(void) {
+  begin(true, 150);
+  bc_loop *loop = watch();
+  run(10000, 200, 300);
+  unsigned named, stacks;
+  count_blocks(&named, &stacks);
+  bc_loop_stats stats = {};
+  stats.struct_size = sizeof stats;
+  CHECK_OK(bc_loop_stats_get(loop, &stats));
+  printf("%u blocks, %u named, %u with a Java stack, %llu dispatches\n", blocks_in(BC_BLOCK_ENDED), named, stacks,
+         static_cast<unsigned long long>(stats.dispatches));
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 50, "%u blocks of 50", blocks_in(BC_BLOCK_ENDED));
+  CHECK(named == 50 && stacks == 50, "%u named, %u with a Java stack", named, stacks);
+  /* The one that quits is one, too. */
+  CHECK(stats.dispatches == 10001, "%llu dispatches", static_cast<unsigned long long>(stats.dispatches));
+  CHECK(health().calls_misused == 0, "%llu misused", static_cast<unsigned long long>(health().calls_misused));
+  end();
+}
+
+unsigned printed(int which) {
+  int lines = app_number("printed", which);
+  CHECK(lines >= 0, "Printer %d was not told of as many ends as begins", which);
+  return static_cast<unsigned>(lines);
+}
+
+/* Somebody else's Printers: one that was there before goes on; one that is put over ours, and none at all, are noticed, and
+ * the one that is there then goes on, too. */
+bc_loop *printers_loop;
+
+uint64_t dispatches(void) {
+  bc_loop_stats stats = {};
+  stats.struct_size = sizeof stats;
+  CHECK_OK(bc_loop_stats_get(printers_loop, &stats));
+  return stats.dispatches;
+}
+
+void *replace_printers(void *) {
+  vm_attach();
+  const int others[] = {1, 2, 0};
+  for (int replaced = 0; replaced < 2; replaced++) {
+    app("print", "(I)V", others[replaced + 1]);
+    uint64_t before = health().calls_misused;
+    /* The main thread has to run for that. */
+    WAIT_FOR((app("post", "(III)V", 50, 0, 0), pause_ms(20), health().calls_misused == before + 1), 30000);
+    uint64_t seen = dispatches();
+    unsigned second = printed(2);
+    WAIT_FOR((app("post", "(III)V", 1, 0, 0), pause_ms(5), dispatches() > seen), 10000);
+    if (replaced == 0) {
+      WAIT_FOR(printed(2) > second, 10000);
+    }
+  }
+  unsigned first = printed(1), second = printed(2);
+  uint64_t seen = dispatches();
+  app("post", "(III)V", 20, 20, 300);
+  WAIT_FOR(dispatches() >= seen + 20, 20000);
+  CHECK(printed(1) == first && printed(2) == second, "a Printer that was removed is called");
+  app("quit", "()V");
+  vm_detach();
+  return nullptr;
+}
+
+void printers(void) {
+  begin(true, 150);
+  app("print", "(I)V", 1);
+  printers_loop = watch();
+  run(100, 0, 0);
+  CHECK(printed(1) == 101 && dispatches() == 101, "%u lines, %llu dispatches", printed(1),
+        static_cast<unsigned long long>(dispatches()));
+  unsigned long thread = start_thread(replace_printers, nullptr);
+  app("loop", "()V");
+  join_thread(thread);
+  flush();
+  unsigned named, stacks;
+  count_blocks(&named, &stacks);
+  CHECK(named == 1 && stacks == 1, "%u blocks are named, %u have a Java stack", named, stacks);
+  /* Whose turn it was before has it again. */
+  app("print", "(I)V", 1);
+  bc_loop *loop = nullptr;
+  CHECK_OK(bc_java_watch(vm(), nullptr, &loop));
+  CHECK(app_number("printer", 0) == -1, "ours is not there");
+  end();
+  CHECK(app_number("printer", 0) == 1, "Printer %d is there after uninstall", app_number("printer", 0));
+}
+
+/* From another thread, which is attached to the VM or not. */
+bool is_attached;
+
+void *watch_from_elsewhere(void *) {
+  if (is_attached) {
+    vm_attach();
+  }
+  bc_loop *loop = watch(), *again = nullptr;
+  CHECK_OK(bc_java_watch(vm(), "again", &again));
+  CHECK(loop == again, "another token for the same thread");
+  void *env;
+  bool is_still = vm()->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK;
+  CHECK(is_still == is_attached, "the calling thread is %sattached afterwards", is_still ? "" : "not ");
+  if (!is_attached) {
+    vm_attach();
+  }
+  app("post", "(III)V", 3, 3, 500);
+  app("quit", "()V");
+  vm_detach();
+  return nullptr;
+}
+
+void elsewhere(bool is_precise) {
+  begin(is_precise, 200);
+  unsigned long thread = start_thread(watch_from_elsewhere, nullptr);
+  app("loop", "()V");
+  join_thread(thread);
+  app("quit", "()V");
+  app("loop", "()V");
+  WAIT_FOR((flush(), blocks_in(BC_BLOCK_ENDED) == 1), 5000);
+  unsigned named, stacks;
+  count_blocks(&named, &stacks);
+  CHECK(stacks == 1 && named == is_precise, "%u blocks are named, %u have a Java stack", named, stacks);
+  CHECK(blocks_at(0)->tid == getpid() && strcmp(blocks_at(0)->loop_name, "again") == 0, "thread %d, loop %s",
+        blocks_at(0)->tid, blocks_at(0)->loop_name);
+  end();
+}
+
+void from_detached(void) {
+  elsewhere(false);
+}
+
+void from_attached(void) {
+  is_attached = true;
+  elsewhere(true);
+}
+
+/* A main thread that runs no messages: nobody waits for it for ever, and nothing is left behind. */
+void *watch_in_vain(void *) {
+  bc_loop *loop = reinterpret_cast<bc_loop *>(&loop);
+  CHECK_STATUS(bc_java_watch(vm(), nullptr, &loop), BC_ERROR_TIMEOUT);
+  CHECK(loop == nullptr, "a token after a failure");
+  return nullptr;
+}
+
+void in_vain(void) {
+  begin(false, 200);
+  join_thread(start_thread(watch_in_vain, nullptr));
+  run(3, 3, 500);
+  CHECK(health().loops_watched == 0 && blocks_told() == 0, "watched all the same");
+  end();
+}
+
+/* A message throws through the Looper, and the app runs it on. */
+void thrown(void) {
+  begin(true, 200);
+  printers_loop = watch();
+  app("fail", "()V");
+  app("loop", "()V");
+  run(10, 10, 500);
+  unsigned named, stacks;
+  count_blocks(&named, &stacks);
+  CHECK(named == 1 && stacks == 1 && blocks_in(BC_BLOCK_ENDED) == 1, "%u named, %u with a Java stack, %u blocks", named,
+        stacks, blocks_in(BC_BLOCK_ENDED));
+  CHECK(dispatches() == 12 && health().calls_misused == 0, "%llu dispatches, %llu misused",
+        static_cast<unsigned long long>(dispatches()), static_cast<unsigned long long>(health().calls_misused));
+  end();
+}
+
+/* No VM, no library. */
+void refused(void) {
+  bc_loop *loop = reinterpret_cast<bc_loop *>(&loop);
+  vm_begin();
+  CHECK_STATUS(bc_java_watch(vm(), nullptr, &loop), BC_ERROR_INVALID_STATE);
+  CHECK(loop == nullptr, "a token after a failure");
+  bc_config config = config_of(200);
+  CHECK_OK(bc_install(&config));
+  loop = reinterpret_cast<bc_loop *>(&loop);
+  CHECK_STATUS(bc_java_watch(nullptr, nullptr, &loop), BC_ERROR_INVALID_ARGUMENT);
+  CHECK(loop == nullptr, "a token after a failure");
+  CHECK_STATUS(bc_java_watch(vm(), nullptr, nullptr), BC_ERROR_INVALID_ARGUMENT);
+  CHECK_OK(bc_uninstall());
+}
+
+/* A message calls back into the library, and an exception that it has pending stays. */
+void call_back(JNIEnv *env, jint step) {
+  if (step == 1) {
+    CHECK_OK(bc_pause());
+    CHECK_OK(bc_resume());
+    bc_loop *again = nullptr;
+    CHECK_OK(bc_java_watch(vm(), "from inside", &again));
+    bc_loop *own = nullptr;
+    CHECK_OK(bc_loop_watch("from inside", &own));
+    bc_dispatch_begin(own, "inner", 5);
+    sleep_ms(500);
+    bc_dispatch_end(own);
+    return;
+  }
+  jclass pending = env->FindClass("dev/blockcanary/test/Messages$Pending");
+  env->ThrowNew(pending, "stays");
+  jthrowable before = env->ExceptionOccurred();
+  bc_loop *again = nullptr;
+  CHECK_OK(bc_java_watch(vm(), nullptr, &again));
+  jthrowable after = env->ExceptionOccurred();
+  CHECK(after != nullptr, "the exception is gone");
+  env->ExceptionClear();
+  CHECK(env->IsSameObject(before, after), "another exception is pending");
+  env->Throw(after);
+}
+
+void called_back(void) {
+  begin(true, 200);
+  on_step = call_back;
+  watch();
+  app("step", "(I)V", 1);
+  run(10, 10, 500);
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 5) == 1, "%u blocks of the inner dispatch", blocks_tagged(BC_BLOCK_ENDED, 5));
+  CHECK(strcmp(blocks_get(BC_BLOCK_ENDED, 5)->what, "inner") == 0, "%s", blocks_get(BC_BLOCK_ENDED, 5)->what);
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 2, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK(app_truth("catches", 2), "no exception came through");
+  end();
+}
+
+/* The VM goes down under us. */
+void vm_gone(void) {
+  begin(true, 200);
+  watch();
+  run(10, 10, 500);
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks", blocks_in(BC_BLOCK_ENDED));
+  CHECK(vm()->DestroyJavaVM() == JNI_OK, "the VM does not go down");
+  /* Its marks go on without it; a stack is asked for in vain. */
+  bc_loop *own = nullptr;
+  CHECK_OK(bc_loop_watch("main", &own));
+  blocking_dispatch(own, "after it", 6, 500);
+  flush();
+  CHECK(blocks_tagged(BC_BLOCK_ENDED, 6) == 1, "%u blocks", blocks_tagged(BC_BLOCK_ENDED, 6));
+  CHECK(strstr(java_stack(blocks_get(BC_BLOCK_ENDED, 6)->path), "null") != nullptr, "a Java stack without a VM");
+  uint64_t before = now_ns();
+  end();
+  CHECK(now_ns() - before < 2000000000u, "uninstall waited for the VM");
+}
+
+/* Nothing is left of a life: no thread, no attachment, no descriptor, no Printer. */
+void lives(void) {
+  vm_begin();
+  app("precise", "(Z)V", true);
+  unsigned threads_before = 0, files_before = 0;
+  for (int life = 0; life < 6; life++) {
+    bc_config config = config_of(200);
+    CHECK_OK(bc_install(&config));
+    CHECK_OK(bc_start());
+    app("precise", "(Z)V", life % 2 == 0);
+    bc_loop *loop = nullptr;
+    CHECK_OK(bc_java_watch(vm(), nullptr, &loop));
+    run(20, 0, 0);
+    CHECK_OK(bc_uninstall());
+    CHECK(app_number("printer", 0) == 0, "our Printer is left behind");
+    run_bare(20);
+    /* The VM makes threads of its own at first. */
+    if (life == 1) {
+      threads_before = app_number("threads", 0);
+      files_before = descriptors();
+    }
+  }
+  CHECK(static_cast<unsigned>(app_number("threads", 0)) <= threads_before, "%d threads of Java's, %u before",
+        app_number("threads", 0), threads_before);
+  CHECK(descriptors() <= files_before, "%u descriptors, %u before", descriptors(), files_before);
+}
+
+/* What the VM complains of, for whoever looks for complaints: a call while an exception is pending. */
+void call_wrongly(JNIEnv *env, jint) {
+  env->ThrowNew(env->FindClass("dev/blockcanary/test/Messages$Pending"), "stays");
+  env->FindClass("java/lang/Object");
+}
+
+void planted(void) {
+  vm_begin();
+  on_step = call_wrongly;
+  CHECK(app_truth("catches", 1), "no exception came through");
+}
+
+}  // namespace
+
+CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
+      {"from_attached", from_attached}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
+      {"vm_gone", vm_gone}, {"lives", lives}, {"planted", planted})

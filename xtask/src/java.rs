@@ -1,0 +1,181 @@
+//! `cargo xtask java`: the main Looper of a Java app, on a real VM and with Android's own Looper, Handler and MessageQueue.
+//!
+//! The classes are those of Robolectric's `android-all`, which Maven fetches; what they call natively, `android::Looper`
+//! above all, is Debian's. The VM checks each call of JNI's.
+
+use crate::run::{Outcome, cargo, command, output_of, root, run, run_quietly};
+use crate::{cmake, tools};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// Android 14.
+const ANDROID: &str = "org.robolectric:android-all:14-robolectric-10818077";
+const ANDROID_JAR: &str = "android-all-14-robolectric-10818077.jar";
+/// What Android's build tools take.
+const JAVA_VERSION: &str = "8";
+/// No case takes longer, not even on a busy machine.
+const PATIENCE_S: &str = "180";
+/// What the VM says of a call that it should not have got.
+const COMPLAINTS: [&str; 3] = ["WARNING in native method", "FATAL ERROR in native method", "WARNING: JNI local refs"];
+/// Makes such a call, so that a complaint is known to be seen.
+const PLANTED: &str = "planted";
+
+/// The command.
+pub fn main(args: pico_args::Arguments) -> Outcome {
+    crate::nothing_left(args)?;
+    check()
+}
+
+/// Builds and runs all of it.
+pub fn check() -> Outcome {
+    tools::ensure_packages(&[tools::PACKAGES, tools::JAVA])?;
+    let work = Work { folder: root().join("target/java"), jdk: jdk()? };
+    let create = |name: &str| std::fs::create_dir_all(work.folder.join(name)).map_err(|error| error.to_string());
+    ["classes", "objects"].into_iter().try_for_each(create)?;
+    let android = work.android()?;
+    work.build_archive()?;
+    work.compare_archives()?;
+    work.compile_java(&android)?;
+    let program = work.compile_tests()?;
+    work.run_tests(&program, &android)
+}
+
+fn jdk() -> Outcome<PathBuf> {
+    let folder = Path::new(tools::JDK);
+    let there = folder.join("lib/server/libjvm.so").exists();
+    there.then(|| folder.to_path_buf()).ok_or(format!("no JDK in {}", folder.display()))
+}
+
+struct Work {
+    folder: PathBuf,
+    jdk: PathBuf,
+}
+
+impl Work {
+    fn android(&self) -> Outcome<PathBuf> {
+        let jar = self.folder.join(ANDROID_JAR);
+        if !jar.exists() {
+            println!("fetching {ANDROID}");
+            let mut maven = command("mvn");
+            maven.args(["--quiet", "--batch-mode", "dependency:copy"]).arg(format!("-Dartifact={ANDROID}"));
+            run_quietly(maven.arg(format!("-DoutputDirectory={}", self.folder.display())))
+                .map_err(|error| format!("Maven does not give {ANDROID}: {error}"))?;
+        }
+        Ok(jar)
+    }
+
+    fn archive(&self) -> PathBuf {
+        self.folder.join("release/libblockcanary.a")
+    }
+
+    fn build_archive(&self) -> Outcome {
+        let mut build = cargo();
+        build.args(["rustc", "--quiet", "--release", "--lib", "--crate-type", "staticlib", "--package", "blockcanary"]);
+        run(build.args(["--features", "jni"]).env("CARGO_TARGET_DIR", &self.folder))
+    }
+
+    /// Nothing of JNI is in the archive without the feature.
+    fn compare_archives(&self) -> Outcome {
+        let build = cmake::build(&["blockcanary_archive"])?;
+        let triple = output_of(command("rustc").args(["--version", "--verbose"]))?;
+        let triple = triple.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default().to_owned();
+        let without = symbols_of_java(&build.join("cargo").join(triple).join("release/libblockcanary.a"))?;
+        let with = symbols_of_java(&self.archive())?;
+        match (with.is_empty(), without.first()) {
+            (false, None) => Ok(()),
+            (true, _) => Err("no symbol of the feature jni is found where it is on".to_string()),
+            (_, Some(symbol)) => Err(format!("{symbol} is in the archive without the feature jni")),
+        }
+    }
+
+    fn compile_java(&self, android: &Path) -> Outcome {
+        let mut javac = command(self.jdk.join("bin/javac"));
+        javac.args([
+            "-Xlint:all,-options,-classfile,-deprecation",
+            "-Werror",
+            "-source",
+            JAVA_VERSION,
+            "-target",
+            JAVA_VERSION,
+        ]);
+        javac.arg("-classpath").arg(android).arg("-d").arg(self.folder.join("classes"));
+        run_quietly(
+            javac.args(files(&root().join("java/src"), "java")?).args(files(&root().join("tests/java"), "java")?),
+        )
+    }
+
+    fn compile_tests(&self) -> Outcome<PathBuf> {
+        let tests = root().join("tests");
+        let include = self.jdk.join("include");
+        let flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"];
+        let mut objects = Vec::new();
+        for name in ["check", "blocks", "procfs"] {
+            let object = self.folder.join("objects").join(format!("{name}.o"));
+            let source = tests.join("c/support").join(format!("{name}.c"));
+            run_quietly(command("gcc").args(flags).arg("-Iinclude").arg("-c").arg(source).arg("-o").arg(&object))?;
+            objects.push(object);
+        }
+        let libutils = Path::new(tools::ANDROID_LIBRARIES);
+        let machine = self.jdk.join("lib/server");
+        let program = self.folder.join("watch");
+        let mut compile = command("g++");
+        compile.args(flags).args(["-std=gnu++17", "-rdynamic", "-Iinclude", "-isystem", "/usr/include/android"]);
+        compile.arg("-I").arg(&include).arg("-I").arg(include.join("linux"));
+        compile.args(files(&tests.join("java"), "cpp")?).arg(tests.join("c/android/alooper.cpp")).args(objects);
+        compile.arg(self.archive()).arg("-L").arg(libutils).arg("-lutils").arg("-L").arg(&machine).arg("-ljvm");
+        compile.arg(format!("-Wl,--disable-new-dtags,-rpath,{}:{}", libutils.display(), machine.display()));
+        run_quietly(compile.args(["-pthread", "-ldl", "-lm"]).arg("-o").arg(&program))?;
+        Ok(program)
+    }
+
+    /// Each case in a process of its own.
+    fn run_tests(&self, program: &Path, android: &Path) -> Outcome {
+        let class_path = format!("{}:{}", self.folder.join("classes").display(), android.display());
+        let listed = command(program).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        let listed = String::from_utf8_lossy(&listed.stderr).into_owned();
+        let cases: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        if !cases.contains(&PLANTED) {
+            return Err(format!("{} lists no cases: {listed}", program.display()));
+        }
+        for case in cases {
+            let mut test = command("timeout");
+            test.arg(PATIENCE_S).arg(program).arg(case).env("TEST_CLASS_PATH", &class_path).stdin(Stdio::null());
+            let output = test.output().map_err(|error| format!("{case}: {error}"))?;
+            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            let complains = text.lines().any(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));
+            if !output.status.success() || complains != (case == PLANTED) {
+                eprint!("{text}");
+                return Err(match complains {
+                    true => format!("{case}: the VM complains of a call ({})", output.status),
+                    false => format!("{case}: {}", output.status),
+                });
+            }
+            println!("   {case}");
+        }
+        Ok(())
+    }
+}
+
+/// Symbols of an archive that JNI or Java has to do with.
+fn symbols_of_java(archive: &Path) -> Outcome<Vec<String>> {
+    let symbols = output_of(command("nm").arg("--quiet").arg(archive))?;
+    let names = symbols.lines().filter_map(|line| line.rsplit(' ').next());
+    // The call of the interface is there always.
+    let is_javas = |name: &&str| name.to_lowercase().contains("jni") || name.contains("4java3");
+    Ok(names.filter(is_javas).map(str::to_owned).collect())
+}
+
+/// Files below a folder that end so.
+fn files(folder: &Path, extension: &str) -> Outcome<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut found = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            found.extend(files(&path, extension)?);
+        } else if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
