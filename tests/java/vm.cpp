@@ -56,10 +56,15 @@ void vm_begin() {
   CHECK(path != nullptr, "TEST_CLASS_PATH is not set");
   static char class_path[4096];
   snprintf(class_path, sizeof class_path, "-Djava.class.path=%s", path);
+  const char *library = getenv("TEST_JNI");
+  CHECK(library != nullptr, "TEST_JNI is not set");
+  static char jni[1024];
+  snprintf(jni, sizeof jni, "-Dtest.jni=%s", library);
   JavaVMOption options[] = {{class_path, nullptr},
+                            {jni, nullptr},
                             {const_cast<char *>("-Xcheck:jni"), nullptr},
                             {const_cast<char *>("-XX:+UseSerialGC"), nullptr}};
-  JavaVMInitArgs arguments = {JNI_VERSION_1_6, 3, options, JNI_FALSE};
+  JavaVMInitArgs arguments = {JNI_VERSION_1_6, sizeof options / sizeof options[0], options, JNI_FALSE};
   void *made = nullptr;
   CHECK(JNI_CreateJavaVM(&machine, &made, &arguments) == JNI_OK, "no VM");
   JNIEnv *env = static_cast<JNIEnv *>(made);

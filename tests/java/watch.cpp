@@ -377,6 +377,20 @@ void lives(void) {
   CHECK(descriptors() <= files_before, "%u descriptors, %u before", descriptors(), files_before);
 }
 
+/* The app's own face: configured by BlockCanary's names, told on another thread. */
+void faced(void) {
+  vm_begin();
+  snprintf(folder, sizeof folder, "/dev/shm/bc-java-%d", static_cast<int>(getpid()));
+  CHECK(app_number("face", static_cast<jint>(getpid())) == 0, "the face refuses");
+  run_bare(10, 10, 500);
+  CHECK_OK(bc_flush(20000));
+  /* Told as going on and as ended, by another thread, with message, report and stack. */
+  CHECK(app_number("told", 1) == 1 && app_number("told", 3) == 1, "%d ongoing, %d ended", app_number("told", 1),
+        app_number("told", 3));
+  CHECK(health().blocks_delivered == 1, "%llu delivered", static_cast<unsigned long long>(health().blocks_delivered));
+  end();
+}
+
 /* What the VM complains of, for whoever looks for complaints: a call while an exception is pending. */
 void call_wrongly(JNIEnv *env, jint) {
   env->ThrowNew(env->FindClass("dev/blockcanary/test/Messages$Pending"), "stays");
@@ -393,4 +407,4 @@ void planted(void) {
 
 CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
       {"from_attached", from_attached}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
-      {"vm_gone", vm_gone}, {"lives", lives}, {"planted", planted})
+      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"planted", planted})

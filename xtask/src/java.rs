@@ -31,13 +31,17 @@ pub fn check() -> Outcome {
     tools::ensure_packages(&[tools::PACKAGES, tools::JAVA])?;
     let work = Work { folder: root().join("target/java"), jdk: jdk()? };
     let create = |name: &str| std::fs::create_dir_all(work.folder.join(name)).map_err(|error| error.to_string());
-    ["classes", "objects"].into_iter().try_for_each(create)?;
+    create("objects")?;
+    let feature = ["--quiet", "--package", "blockcanary", "--features", "jni"];
+    run(cargo().arg("clippy").args(feature).args(["--all-targets", "--", "--deny", "warnings"]))?;
+    run(cargo().arg("test").args(feature).args(["--lib", "java"]))?;
     let android = work.android()?;
     work.build_archive()?;
     work.compare_archives()?;
     work.compile_java(&android)?;
     let program = work.compile_tests()?;
-    work.run_tests(&program, &android)
+    let face = work.compile_face()?;
+    work.run_tests(&program, &android, &face)
 }
 
 fn jdk() -> Outcome<PathBuf> {
@@ -89,19 +93,28 @@ impl Work {
     }
 
     fn compile_java(&self, android: &Path) -> Outcome {
+        let classes = self.folder.join("classes");
+        // Of an earlier state of the source.
+        let _ = std::fs::remove_dir_all(&classes);
+        std::fs::create_dir_all(&classes).map_err(|error| format!("{}: {error}", classes.display()))?;
         let mut javac = command(self.jdk.join("bin/javac"));
-        javac.args([
-            "-Xlint:all,-options,-classfile,-deprecation",
-            "-Werror",
-            "-source",
-            JAVA_VERSION,
-            "-target",
-            JAVA_VERSION,
-        ]);
-        javac.arg("-classpath").arg(android).arg("-d").arg(self.folder.join("classes"));
-        run_quietly(
-            javac.args(files(&root().join("java/src"), "java")?).args(files(&root().join("tests/java"), "java")?),
-        )
+        javac.args(["-Xlint:all,-options,-classfile,-deprecation", "-Werror"]);
+        javac.args(["-source", JAVA_VERSION, "-target", JAVA_VERSION]);
+        javac.arg("-classpath").arg(android).arg("-d").arg(&classes);
+        for folder in ["java/src", "java/sample", "tests/java"] {
+            javac.args(files(&root().join(folder), "java")?);
+        }
+        run_quietly(&mut javac)?;
+        let mut jar = command(self.jdk.join("bin/jar"));
+        jar.args(["--create", "--no-manifest", "--file"]).arg(self.folder.join("classes.jar"));
+        // The library's own package alone, without those of sample and tests below it.
+        for class in files(&classes.join("dev/blockcanary"), "class")? {
+            let own = class.strip_prefix(&classes).map_err(|error| error.to_string())?;
+            if own.parent() == Some(Path::new("dev/blockcanary")) {
+                jar.arg("-C").arg(&classes).arg(own);
+            }
+        }
+        run_quietly(&mut jar)
     }
 
     fn compile_tests(&self) -> Outcome<PathBuf> {
@@ -128,8 +141,19 @@ impl Work {
         Ok(program)
     }
 
+    /// What an app has in its library for the Java face.
+    fn compile_face(&self) -> Outcome<PathBuf> {
+        let library = self.folder.join("libface.so");
+        let include = self.jdk.join("include");
+        let mut compile = command("gcc");
+        compile.args(["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-Iinclude"]);
+        compile.arg("-I").arg(&include).arg("-I").arg(include.join("linux")).arg("java/jni/blockcanary_jni.c");
+        run_quietly(compile.arg("-o").arg(&library))?;
+        Ok(library)
+    }
+
     /// Each case in a process of its own.
-    fn run_tests(&self, program: &Path, android: &Path) -> Outcome {
+    fn run_tests(&self, program: &Path, android: &Path, face: &Path) -> Outcome {
         let class_path = format!("{}:{}", self.folder.join("classes").display(), android.display());
         let listed = command(program).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
         let listed = String::from_utf8_lossy(&listed.stderr).into_owned();
@@ -139,7 +163,8 @@ impl Work {
         }
         for case in cases {
             let mut test = command("timeout");
-            test.arg(PATIENCE_S).arg(program).arg(case).env("TEST_CLASS_PATH", &class_path).stdin(Stdio::null());
+            test.arg(PATIENCE_S).arg(program).arg(case).env("TEST_CLASS_PATH", &class_path);
+            test.env("TEST_JNI", face).stdin(Stdio::null());
             let output = test.output().map_err(|error| format!("{case}: {error}"))?;
             let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
             let complains = text.lines().any(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));

@@ -28,8 +28,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   demo      build and run the example engine, show what is reported of it
-  test      all tests: format, lints, header, Rust, C, archives for Android (without: --no-android), those for other
-            processors (without: --no-machines); with those of `bionic`: --bionic ROOTFS
+  test      all tests: format, lints, header, Rust, C, those of `java` (without: --no-java), archives for Android
+            (without: --no-android), those for other processors (without: --no-machines); with those of `bionic`: --bionic ROOTFS
   aarch64   the tests for 64-bit ARM alone, under qemu; --quick: as a part of `test`; so for the next two
   armv7     the tests for 32-bit ARM alone, under qemu
   i686      the tests for 32-bit x86 alone, natively

@@ -1,11 +1,12 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{android, bionic, cmake, contract, documents, header, machines, reports, tools};
+use crate::{android, bionic, cmake, contract, documents, header, java, machines, reports, tools};
 
 /// The command.
 pub fn main(mut args: pico_args::Arguments) -> Outcome {
     let (with_android, with_machines) = (!args.contains("--no-android"), !args.contains("--no-machines"));
+    let with_java = !args.contains("--no-java");
     let rootfs: Option<String> = args.opt_value_from_str("--bionic").map_err(|error| error.to_string())?;
     crate::nothing_left(args)?;
     tools::ensure_packages(&[tools::PACKAGES, tools::ANDROID, tools::SDL])?;
@@ -28,6 +29,10 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     run(command("ctest").arg("--test-dir").arg(&build).arg("--output-on-failure"))?;
     step("reports of the C tests");
     reports::check(&build.join("tests/c"))?;
+    if with_java {
+        step("a Java app's main thread");
+        java::check()?;
+    }
     if with_android {
         step("archives for Android");
         android::check()?;

@@ -160,5 +160,15 @@ public final class Messages {
         }
     }
 
+    /** The app installs the library by its Java face. */
+    static int face(int process) {
+        return Face.install(process);
+    }
+
+    /** Blocks that a listener was told of in this state, with all that belongs to them. */
+    static int told(int state) {
+        return Face.told(state);
+    }
+
     private Messages() {}
 }
