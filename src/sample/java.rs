@@ -11,7 +11,7 @@ pub const TEXT: usize = 8 * 1024;
 /// Bytes of the name of a message that are kept.
 pub const WHAT: usize = 255;
 /// Stretches whose stacks are kept: blocks that wait for the writer have theirs.
-const STACKS: usize = 4;
+const STACKS: usize = 8;
 
 /// The stack of one stretch, and what is known of its message.
 pub struct Stack {
@@ -165,12 +165,12 @@ mod tests {
     #[test]
     fn stacks_belong_to_their_stretch() {
         reset();
-        for stretch in 1..=5 {
+        for stretch in 1..=9 {
             keep(&stack(stretch, stretch as u64 * 10, b"early"));
         }
-        keep(&stack(5, 55, b"late"));
+        keep(&stack(9, 95, b"late"));
         let text = |stretch, from| with(7, stretch, Ticks(from), |stack| stack.text().to_vec());
-        assert_eq!(text(5, 50).unwrap(), b"late\n");
+        assert_eq!(text(9, 90).unwrap(), b"late\n");
         assert_eq!(text(2, 20).unwrap(), b"early\n");
         // The oldest gave way; another loop has none; a stretch that began later is another one of the same name.
         assert_eq!((text(1, 10), with(8, 2, Ticks(0), |_| ()), text(2, 21)), (None, None, None));
@@ -180,7 +180,7 @@ mod tests {
         want(99, 3);
         assert_eq!((take_wanted(), take_wanted()), (Some(3), None));
         reset();
-        assert_eq!(text(5, 0), None);
+        assert_eq!(text(9, 0), None);
     }
 
     #[test]

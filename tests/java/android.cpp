@@ -8,7 +8,7 @@ extern "C" {
 #include "../c/check.h"
 }
 
-bool android_leaves;
+thread_local bool android_leaves;
 
 using android::Looper;
 using android::sp;
@@ -54,6 +54,12 @@ jlong uptime_ms(JNIEnv *, jclass) {
   return static_cast<jlong>(now_ns() / 1000000);
 }
 
+jlong thread_ms(JNIEnv *, jclass) {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
 jlong no_identity(JNIEnv *, jclass) {
   return 0;
 }
@@ -73,6 +79,12 @@ jint default_int(JNIEnv *, jclass, jstring, jint value) {
 jint uid(JNIEnv *, jobject) {
   return static_cast<jint>(getuid());
 }
+
+jint tid(JNIEnv *, jobject) {
+  return static_cast<jint>(gettid());
+}
+
+void leave_priority(JNIEnv *, jclass, jint) {}
 
 jint print(JNIEnv *, jclass, jint, jint, jstring, jstring) {
   return 0;
@@ -106,8 +118,9 @@ void android_register(JNIEnv *env) {
       METHOD("nativeIsPolling", "(J)Z", queue_is_polling),
   };
   put_in(env, "android/os/MessageQueue", queue, 5);
-  static const JNINativeMethod clock[] = {METHOD("uptimeMillis", "()J", uptime_ms)};
-  put_in(env, "android/os/SystemClock", clock, 1);
+  static const JNINativeMethod clock[] = {METHOD("uptimeMillis", "()J", uptime_ms),
+                                          METHOD("currentThreadTimeMillis", "()J", thread_ms)};
+  put_in(env, "android/os/SystemClock", clock, 2);
   static const JNINativeMethod binder[] = {
       METHOD("clearCallingIdentity", "()J", no_identity),
       METHOD("restoreCallingIdentity", "(J)V", put_identity),
@@ -118,8 +131,10 @@ void android_register(JNIEnv *env) {
   put_in(env, "android/os/Trace", trace, 1);
   static const JNINativeMethod properties[] = {METHOD("native_get_int", "(Ljava/lang/String;I)I", default_int)};
   put_in(env, "android/os/SystemProperties", properties, 1);
-  static const JNINativeMethod system[] = {METHOD("getuid", "()I", uid)};
-  put_in(env, "libcore/io/Linux", system, 1);
+  static const JNINativeMethod system[] = {METHOD("getuid", "()I", uid), METHOD("gettid", "()I", tid)};
+  put_in(env, "libcore/io/Linux", system, 2);
+  static const JNINativeMethod process[] = {METHOD("setThreadPriority", "(I)V", leave_priority)};
+  put_in(env, "android/os/Process", process, 1);
   static const JNINativeMethod log[] = {
       METHOD("println_native", "(IILjava/lang/String;Ljava/lang/String;)I", print)};
   put_in(env, "android/util/Log", log, 1);

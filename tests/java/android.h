@@ -4,8 +4,8 @@
 
 #include <jni.h>
 
-/* The next poll throws, by which the main loop ends. */
-extern bool android_leaves;
+/* The calling thread's next poll throws, by which the main loop ends. */
+extern thread_local bool android_leaves;
 
 void android_register(JNIEnv *env);
 

@@ -6,6 +6,8 @@
 
 /* Begins, on the calling thread, which becomes the app's main one. */
 void vm_begin(void);
+/* The same without the VM's checks of calls. */
+void vm_begin_fast(void);
 JavaVM *vm(void);
 /* Calls static methods of the app's: `name` with as many numbers as `signature` says. */
 void app(const char *name, const char *signature, ...);

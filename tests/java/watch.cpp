@@ -6,6 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vector>
+
+#include <android/looper.h>
+
+#include "../../benches/rounds.hpp"
+
 extern "C" {
 #include "../c/check.h"
 #include "../c/support/blocks.h"
@@ -117,7 +123,7 @@ void probed(void) {
 void marked(void) {
   begin(true, 150);
   bc_loop *loop = watch();
-  run(10000, 200, 300);
+  run(10000, 200, 400);
   unsigned named, stacks;
   count_blocks(&named, &stacks);
   bc_loop_stats stats = {};
@@ -391,6 +397,66 @@ void faced(void) {
   end();
 }
 
+/* What a message costs: the marks of our Printer beside a Printer that does nothing, and beside BlockCanary's. */
+void chain_with(int printer, unsigned times) {
+  app("cost", "(I)V", printer);
+  app("chain", "(I)V", static_cast<jint>(times));
+}
+
+void unwatched(unsigned times) {
+  CHECK_OK(bc_pause());
+  chain_with(0, times);
+  CHECK_OK(bc_resume());
+}
+
+void by_heartbeat(unsigned times) {
+  chain_with(0, times);
+}
+
+void bare_printer(unsigned times) {
+  chain_with(1, times);
+}
+
+void our_printer(unsigned times) {
+  chain_with(2, times);
+}
+
+void blockcanarys_printer(unsigned times) {
+  chain_with(3, times);
+}
+
+void costs(void) {
+  vm_begin_fast();
+  bc_config config = config_of(1000);
+  install_and_start(&config);
+  bc_loop *loop = nullptr, *marks = nullptr;
+  CHECK_OK(bc_looper_probe(ALooper_forThread(), "heartbeat", &loop));
+  app("precise", "(Z)V", true);
+  CHECK_OK(bc_java_watch(vm(), "marks", &marks));
+  app("keep", "(I)V", 0);
+  constexpr unsigned kMessages = 4000, kRounds = 21;
+  std::vector<bench::Candidate> rows = {
+      {"message of Java's, not watched", unwatched, kMessages, 0, 0, {}},
+      {"the same by a heartbeat", by_heartbeat, kMessages, 0, 1.10, {}},
+      {"with a Printer that does nothing", bare_printer, kMessages, 0, 0, {}},
+      {"with the library's, beside that", our_printer, kMessages, 2, 0, {}},
+      {"with a model of BlockCanary's, beside that", blockcanarys_printer, kMessages, 2, 0, {}},
+  };
+  /* The compilers of the VM come first. */
+  bench::measure(rows, 15);
+  for (bench::Candidate &row : rows) {
+    row.rounds.clear();
+  }
+  bench::measure(rows, kRounds);
+  bool is_kept = bench::print(rows);
+  bc_loop_stats stats = {};
+  stats.struct_size = sizeof stats;
+  CHECK_OK(bc_loop_stats_get(marks, &stats));
+  CHECK(stats.dispatches >= kMessages * kRounds, "%llu dispatches", static_cast<unsigned long long>(stats.dispatches));
+  CHECK(is_kept, "above the bar");
+  CHECK_OK(bc_uninstall());
+}
+
 /* What the VM complains of, for whoever looks for complaints: a call while an exception is pending. */
 void call_wrongly(JNIEnv *env, jint) {
   env->ThrowNew(env->FindClass("dev/blockcanary/test/Messages$Pending"), "stays");
@@ -407,4 +473,4 @@ void planted(void) {
 
 CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
       {"from_attached", from_attached}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
-      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"planted", planted})
+      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"costs", costs}, {"planted", planted})

@@ -6,7 +6,7 @@
 use crate::run::{Outcome, cargo, command, output_of, root, run, run_quietly};
 use crate::{cmake, tools};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Android 14.
 const ANDROID: &str = "org.robolectric:android-all:14-robolectric-10818077";
@@ -17,6 +17,8 @@ const JAVA_VERSION: &str = "8";
 const PATIENCE_S: &str = "180";
 /// What the VM says of a call that it should not have got.
 const COMPLAINTS: [&str; 3] = ["WARNING in native method", "FATAL ERROR in native method", "WARNING: JNI local refs"];
+/// No test: what messages cost, for `cargo xtask bench`.
+const COSTS: &str = "costs";
 /// Makes such a call, so that a complaint is known to be seen.
 const PLANTED: &str = "planted";
 
@@ -28,20 +30,71 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 
 /// Builds and runs all of it.
 pub fn check() -> Outcome {
-    tools::ensure_packages(&[tools::PACKAGES, tools::JAVA])?;
-    let work = Work { folder: root().join("target/java"), jdk: jdk()? };
-    let create = |name: &str| std::fs::create_dir_all(work.folder.join(name)).map_err(|error| error.to_string());
-    create("objects")?;
     let feature = ["--quiet", "--package", "blockcanary", "--features", "jni"];
     run(cargo().arg("clippy").args(feature).args(["--all-targets", "--", "--deny", "warnings"]))?;
     run(cargo().arg("test").args(feature).args(["--lib", "java"]))?;
-    let android = work.android()?;
-    work.build_archive()?;
-    work.compare_archives()?;
-    work.compile_java(&android)?;
-    let program = work.compile_tests()?;
-    let face = work.compile_face()?;
-    work.run_tests(&program, &android, &face)
+    let built = Built::new()?;
+    built.work.compare_archives()?;
+    built.run_tests()
+}
+
+/// Measures what messages cost.
+pub fn bench() -> Outcome {
+    let built = Built::new()?;
+    run(&mut built.case(COSTS))
+}
+
+/// The test program, and what its cases take.
+struct Built {
+    work: Work,
+    program: PathBuf,
+    android: PathBuf,
+    face: PathBuf,
+}
+
+impl Built {
+    fn new() -> Outcome<Built> {
+        tools::ensure_packages(&[tools::PACKAGES, tools::JAVA])?;
+        let work = Work { folder: root().join("target/java"), jdk: jdk()? };
+        std::fs::create_dir_all(work.folder.join("objects")).map_err(|error| error.to_string())?;
+        let android = work.android()?;
+        work.build_archive()?;
+        work.compile_java(&android)?;
+        let (program, face) = (work.compile_tests()?, work.compile_face()?);
+        Ok(Built { work, program, android, face })
+    }
+
+    fn case(&self, case: &str) -> Command {
+        let class_path = format!("{}:{}", self.work.folder.join("classes").display(), self.android.display());
+        let mut test = command("timeout");
+        test.arg(PATIENCE_S).arg(&self.program).arg(case).env("TEST_CLASS_PATH", class_path);
+        test.env("TEST_JNI", &self.face).stdin(Stdio::null());
+        test
+    }
+
+    /// Each case in a process of its own.
+    fn run_tests(&self) -> Outcome {
+        let listed = command(&self.program).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        let listed = String::from_utf8_lossy(&listed.stderr).into_owned();
+        let cases: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        if !cases.contains(&PLANTED) {
+            return Err(format!("{} lists no cases: {listed}", self.program.display()));
+        }
+        for case in cases.into_iter().filter(|case| *case != COSTS) {
+            let output = self.case(case).output().map_err(|error| format!("{case}: {error}"))?;
+            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            let complains = text.lines().any(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));
+            if !output.status.success() || complains != (case == PLANTED) {
+                eprint!("{text}");
+                return Err(match complains {
+                    true => format!("{case}: the VM complains of a call ({})", output.status),
+                    false => format!("{case}: {}", output.status),
+                });
+            }
+            println!("   {case}");
+        }
+        Ok(())
+    }
 }
 
 fn jdk() -> Outcome<PathBuf> {
@@ -134,7 +187,8 @@ impl Work {
         let mut compile = command("g++");
         compile.args(flags).args(["-std=gnu++17", "-rdynamic", "-Iinclude", "-isystem", "/usr/include/android"]);
         compile.arg("-I").arg(&include).arg("-I").arg(include.join("linux"));
-        compile.args(files(&tests.join("java"), "cpp")?).arg(tests.join("c/android/alooper.cpp")).args(objects);
+        compile.args(files(&tests.join("java"), "cpp")?).arg(tests.join("c/android/alooper.cpp"));
+        compile.arg(root().join("benches/rounds.cpp")).args(objects);
         compile.arg(self.archive()).arg("-L").arg(libutils).arg("-lutils").arg("-L").arg(&machine).arg("-ljvm");
         compile.arg(format!("-Wl,--disable-new-dtags,-rpath,{}:{}", libutils.display(), machine.display()));
         run_quietly(compile.args(["-pthread", "-ldl", "-lm"]).arg("-o").arg(&program))?;
@@ -150,34 +204,6 @@ impl Work {
         compile.arg("-I").arg(&include).arg("-I").arg(include.join("linux")).arg("java/jni/blockcanary_jni.c");
         run_quietly(compile.arg("-o").arg(&library))?;
         Ok(library)
-    }
-
-    /// Each case in a process of its own.
-    fn run_tests(&self, program: &Path, android: &Path, face: &Path) -> Outcome {
-        let class_path = format!("{}:{}", self.folder.join("classes").display(), android.display());
-        let listed = command(program).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-        let listed = String::from_utf8_lossy(&listed.stderr).into_owned();
-        let cases: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
-        if !cases.contains(&PLANTED) {
-            return Err(format!("{} lists no cases: {listed}", program.display()));
-        }
-        for case in cases {
-            let mut test = command("timeout");
-            test.arg(PATIENCE_S).arg(program).arg(case).env("TEST_CLASS_PATH", &class_path);
-            test.env("TEST_JNI", face).stdin(Stdio::null());
-            let output = test.output().map_err(|error| format!("{case}: {error}"))?;
-            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-            let complains = text.lines().any(|line| COMPLAINTS.iter().any(|complaint| line.contains(complaint)));
-            if !output.status.success() || complains != (case == PLANTED) {
-                eprint!("{text}");
-                return Err(match complains {
-                    true => format!("{case}: the VM complains of a call ({})", output.status),
-                    false => format!("{case}: {}", output.status),
-                });
-            }
-            println!("   {case}");
-        }
-        Ok(())
     }
 }
 

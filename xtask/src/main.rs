@@ -39,7 +39,7 @@ usage: cargo xtask <command>
   tsan      C tests of what threads share, under ThreadSanitizer
   aar       a package for Gradle in target/aar, from target/android/<abi>/libblockcanary.a
   dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
-  bench     what a mark and a watched looper round cost
+  bench     what a mark and a watched looper round cost; with --java: what a message of Java's costs
   size      what a library for Android grows by: writes docs/size.md
   reports   are all reports below a folder what they should be: reports FOLDER
   header    write include/blockcanary.h; with --verify: fail if it is not up to date";

@@ -91,6 +91,8 @@ fn reset_after_fork() {
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     own_threads::enter();
+    // As the monitor: it has little to do, but while the main thread is late.
+    thread::go_first();
     // Of signals, a VM needs those that a fault of Java code's raises.
     signal::unblock_faults();
     let vm = THREAD.lock().as_ref().map(|(_, vm)| *vm);

@@ -9,6 +9,9 @@ import android.util.Printer;
 public final class Messages {
     static final int QUIT = 99;
     static final int THROW = 98;
+    static final int NEXT = 97;
+
+    private static int left;
 
     /** Thrown out of the main loop, which cannot be quit, by the wait for the next message. */
     static final class Quit extends RuntimeException {
@@ -38,7 +41,13 @@ public final class Messages {
 
         @Override
         public void handleMessage(Message message) {
-            if (message.what == QUIT) {
+            if (message.what == NEXT) {
+                if (--left > 0) {
+                    sendEmptyMessage(NEXT);
+                } else {
+                    leave();
+                }
+            } else if (message.what == QUIT) {
                 leave();
             } else if (message.what == THROW) {
                 throw new Quit();
@@ -105,6 +114,21 @@ public final class Messages {
 
     static void quit() {
         work.sendEmptyMessage(QUIT);
+    }
+
+    /** Runs so many messages, each of which sends the next one. */
+    static void chain(int count) {
+        left = count;
+        work.sendEmptyMessage(NEXT);
+        loop();
+    }
+
+    static void keep(int nothing) throws ReflectiveOperationException {
+        Costs.keep();
+    }
+
+    static void cost(int which) {
+        Costs.print(which);
     }
 
     /** A message that throws through the Looper. */
