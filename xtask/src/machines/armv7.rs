@@ -31,7 +31,7 @@ const PROGRAMS: &[Program] = &[
     Program::of("states"),
     Program { source: "dispatches", more: &[], cannot: &[("samples", CLOCK)] },
     Program::of("listeners"),
-    Program { source: "reports", more: &[], cannot: &[("names_the_function", CLOCK)] },
+    Program { source: "reports", more: &[], cannot: &[("names_the_function", CLOCK), ("content", CLOCK)] },
     Program { source: "racing", more: &[], cannot: &[("install_and_uninstall", THREADS)] },
     Program::of("chained"),
     Program::of("long_names"),
