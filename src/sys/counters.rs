@@ -47,6 +47,8 @@ counters! {
     LOOPS_REFUSED
     /// Calls that do not fit: stale token, wrong thread, end without begin, a name beyond the depth kept.
     CALLS_MISUSED
+    /// Marks among them.
+    MARKS_MISUSED
     /// Blocks that have ended.
     BLOCKS_SEEN
     /// Blocks handed to the listener.

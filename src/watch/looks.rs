@@ -23,7 +23,7 @@ use crate::sample::sampler::{self, Sampler, Taken};
 use crate::sample::what::{Kind, What};
 use crate::sys::bell::Bell;
 use crate::sys::clock::{self, Ticks};
-use crate::sys::counters::CALLS_MISUSED;
+use crate::sys::counters::MARKS_MISUSED;
 use crate::sys::lock::Lock;
 use crate::sys::memory::OwnMemory;
 use crate::sys::thread;
@@ -83,9 +83,9 @@ pub struct Looks {
 impl Looks {
     /// Looks at all loops once.
     pub fn look(&mut self) -> Outlook {
-        if CALLS_MISUSED.get() > 0 && !core::mem::replace(&mut self.has_told_misuse, true) {
+        if MARKS_MISUSED.get() > 0 && !core::mem::replace(&mut self.has_told_misuse, true) {
             log_warn!(
-                "calls do not fit and are ignored (bc_health.calls_misused counts them): a dispatch on another thread than \
+                "marks do not fit and are ignored (bc_health.calls_misused counts them): a dispatch on another thread than \
                  the loop's, an end without a begin, or a token that is not valid any more"
             );
         }

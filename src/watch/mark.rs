@@ -9,7 +9,7 @@ use super::slot::{LATE_ENDS, Slot, slot};
 use super::token::Token;
 use crate::sample::what::{CALLBACK, What};
 use crate::sys::clock::{self, Ticks};
-use crate::sys::counters::CALLS_MISUSED;
+use crate::sys::counters::{CALLS_MISUSED, MARKS_MISUSED};
 use crate::sys::thread;
 use core::ffi::c_char;
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,8 @@ fn own(raw: usize) -> Option<&'static Slot> {
 #[inline(never)]
 fn misused() {
     // The monitor tells of it, once: where all marks are misused, nothing else would wake it.
-    if CALLS_MISUSED.add_first() {
+    CALLS_MISUSED.add_one();
+    if MARKS_MISUSED.add_first() {
         bell::MONITOR.ring();
     }
 }

@@ -124,12 +124,12 @@ static void misuse(void) {
   unsigned from = atomic_load(&count);
   for (unsigned i = 0; i < 3; i++) {
     join_thread(start_thread(on_another_thread, loop));
-    WAIT_FOR(said(from, BC_LOG_WARN, "calls do not fit") != NULL, 20000);
+    WAIT_FOR(said(from, BC_LOG_WARN, "marks do not fit") != NULL, 20000);
   }
   flush();
   unsigned times = 0;
   for (unsigned i = from; i < atomic_load(&count); i++) {
-    times += strstr(lines[i], "calls do not fit") != NULL;
+    times += strstr(lines[i], "marks do not fit") != NULL;
   }
   CHECK(times == 1 && health().calls_misused == 6, "said %u times of %llu calls", times,
         (unsigned long long)health().calls_misused);
