@@ -207,7 +207,7 @@ const char *bc_status_str(bc_status status) {
   switch ((uint32_t)status) {
     case BC_OK: return "ok";
     case BC_ERROR_INVALID_ARGUMENT: return "invalid argument";
-    case BC_ERROR_INVALID_STATE: return "invalid state: not installed, or installed already";
+    case BC_ERROR_INVALID_STATE: return "invalid state: not installed, installed already, or a call that does not fit now";
     case BC_ERROR_LIMIT_REACHED: return "limit reached";
     case BC_ERROR_UNSUPPORTED: return "not supported here";
     case BC_ERROR_WRONG_THREAD: return "wrong thread";
