@@ -1,14 +1,11 @@
 //! The display's frames, as a thread's choreographer tells them.
 
 use super::looper::of_failure;
-use super::status;
+use super::watching;
 use crate::abi::bc_loop;
 use crate::abi::bc_status::{self, *};
-use crate::engine::life;
 use crate::hook::frames::{self, Refusal};
-use crate::watch::token::Token;
-use core::ffi::{CStr, c_char};
-use core::ptr;
+use core::ffi::c_char;
 
 /// Watches the calling thread by frame callbacks of its `AChoreographer`, as a loop of its own beside any other of this
 /// thread. The time from one callback to the next is a stretch: a longer one than the threshold is a block ("frame", its
@@ -33,26 +30,14 @@ use core::ptr;
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bc_frames_watch(name: *const c_char, r#loop: *mut *mut bc_loop) -> bc_status {
-    if r#loop.is_null() {
-        return BC_ERROR_INVALID_ARGUMENT;
-    }
-    // SAFETY: null, or the caller's string.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
-    let result = watch(name);
-    let token = result.map_or(ptr::null_mut(), |token| ptr::without_provenance_mut(token.raw()));
-    // SAFETY: not null, so the caller's place for a token.
-    unsafe { r#loop.write(token) };
-    result.err().unwrap_or(BC_OK)
+    // SAFETY: the caller's name and place.
+    unsafe { watching::begin(r#loop, name, true, |name| frames::watch(name).map_err(of_frames)) }
 }
 
-fn watch(name: Option<&[u8]>) -> Result<Token, bc_status> {
-    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
-    if life::is_in_callback() {
-        return Err(BC_ERROR_WRONG_THREAD);
-    }
-    frames::watch(name).map_err(|refusal| match refusal {
+fn of_frames(refusal: Refusal) -> bc_status {
+    match refusal {
         Refusal::Unsupported | Refusal::Unloadable => BC_ERROR_UNSUPPORTED,
         Refusal::NoLooper => BC_ERROR_WRONG_THREAD,
         Refusal::Probe(failure) => of_failure(failure),
-    })
+    }
 }

@@ -1,11 +1,10 @@
 //! The main Looper of a Java app.
 
-use super::status;
+use super::watching;
 use crate::abi::bc_loop;
 use crate::abi::bc_status::{self, *};
-use crate::engine::life;
-use core::ffi::{CStr, c_char, c_void};
-use core::ptr;
+use crate::watch::token::Token;
+use core::ffi::{c_char, c_void};
 
 /// Watches the main thread of a Java app: the one whose Looper is `Looper.getMainLooper()`. It is watched as
 /// `bc_looper_probe` does it, by a heartbeat on its ALooper, and reports have its Java stack beside the native one. With
@@ -30,42 +29,28 @@ pub unsafe extern "C" fn bc_java_watch(
     name: *const c_char,
     r#loop: *mut *mut bc_loop,
 ) -> bc_status {
-    if r#loop.is_null() {
-        return BC_ERROR_INVALID_ARGUMENT;
-    }
-    // SAFETY: null, or the caller's string.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
-    let result = if java_vm.is_null() { Err(BC_ERROR_INVALID_ARGUMENT) } else { watch(java_vm, name) };
-    let token = result.map_or(ptr::null_mut(), ptr::without_provenance_mut);
-    // SAFETY: not null, so the caller's place for a token.
-    unsafe { r#loop.write(token) };
-    result.err().unwrap_or(BC_OK)
+    // SAFETY: the caller's name and place, and its VM.
+    unsafe { watching::begin(r#loop, name, !java_vm.is_null(), |name| watch(java_vm, name)) }
 }
 
+/// # Safety
+/// `java_vm` is the process's.
 #[cfg(feature = "jni")]
-fn watch(java_vm: *mut c_void, name: Option<&[u8]>) -> Result<usize, bc_status> {
+unsafe fn watch(java_vm: *mut c_void, name: Option<&[u8]>) -> Result<Token, bc_status> {
+    use super::looper::of_failure;
     use crate::hook::java::{self, Failure};
-    use crate::hook::probe;
-    use crate::watch::registry::Refusal;
-    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
-    if life::is_in_callback() {
-        return Err(BC_ERROR_WRONG_THREAD);
-    }
     // SAFETY: the caller vouches for the VM.
-    let token = unsafe { java::watch(java_vm, name) }.map_err(|failure| match failure {
-        Failure::Unsupported | Failure::Probe(probe::Failure::Unsupported | probe::Failure::Looper) => {
-            BC_ERROR_UNSUPPORTED
-        }
-        Failure::Probe(probe::Failure::Refused(Refusal::NotInstalled)) => BC_ERROR_INVALID_STATE,
-        Failure::Probe(probe::Failure::Refused(Refusal::Full)) => BC_ERROR_LIMIT_REACHED,
+    unsafe { java::watch(java_vm, name) }.map_err(|failure| match failure {
+        Failure::Unsupported => BC_ERROR_UNSUPPORTED,
+        Failure::Probe(failure) => of_failure(failure),
         Failure::Thread => BC_ERROR_NO_MEMORY,
         Failure::Timeout => BC_ERROR_TIMEOUT,
-    })?;
-    Ok(token.raw())
+    })
 }
 
+/// # Safety
+/// None to keep.
 #[cfg(not(feature = "jni"))]
-fn watch(_: *mut c_void, _: Option<&[u8]>) -> Result<usize, bc_status> {
-    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
+unsafe fn watch(_: *mut c_void, _: Option<&[u8]>) -> Result<Token, bc_status> {
     Err(BC_ERROR_UNSUPPORTED)
 }

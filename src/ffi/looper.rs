@@ -1,16 +1,12 @@
 //! Android's looper, bracketed.
 
-use super::status;
+use super::{of_refusal, watching};
 use crate::abi::bc_status::{self, *};
 use crate::abi::{ALooper, bc_loop, bc_looper_callback};
-use crate::engine::life;
 use crate::hook::alooper::{self, SYSTEM};
 use crate::hook::brackets;
 use crate::hook::probe::{self, Failure};
-use crate::watch::registry::Refusal;
-use crate::watch::token::Token;
-use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr;
+use core::ffi::{c_char, c_int, c_void};
 
 /// `ALooper_addFd`, and each call of `callback` is a dispatch of the thread that polls. Parameters and results are
 /// `ALooper_addFd`'s. -1 where the system has no ALooper.
@@ -91,35 +87,15 @@ pub unsafe extern "C" fn bc_looper_probe(
     name: *const c_char,
     r#loop: *mut *mut bc_loop,
 ) -> bc_status {
-    if r#loop.is_null() {
-        return BC_ERROR_INVALID_ARGUMENT;
-    }
-    // SAFETY: null, or the caller's string.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
     // SAFETY: the caller vouches for the looper.
-    let result = unsafe { watch_looper(looper, name) };
-    let token = result.map_or(ptr::null_mut(), |token| ptr::without_provenance_mut(token.raw()));
-    // SAFETY: not null, so the caller's place for a token.
-    unsafe { r#loop.write(token) };
-    result.err().unwrap_or(BC_OK)
-}
-
-unsafe fn watch_looper(looper: *mut ALooper, name: Option<&[u8]>) -> Result<Token, bc_status> {
-    if looper.is_null() {
-        return Err(BC_ERROR_INVALID_ARGUMENT);
-    }
-    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
-    if life::is_in_callback() {
-        return Err(BC_ERROR_WRONG_THREAD);
-    }
-    // SAFETY: the caller vouches for the looper.
-    unsafe { probe::watch(looper, name) }.map_err(of_failure)
+    let watch = |name: Option<&[u8]>| unsafe { probe::watch(looper, name) }.map_err(of_failure);
+    // SAFETY: the caller's name and place.
+    unsafe { watching::begin(r#loop, name, !looper.is_null(), watch) }
 }
 
 pub(super) fn of_failure(failure: Failure) -> bc_status {
     match failure {
         Failure::Unsupported | Failure::Looper => BC_ERROR_UNSUPPORTED,
-        Failure::Refused(Refusal::NotInstalled) => BC_ERROR_INVALID_STATE,
-        Failure::Refused(Refusal::Full) => BC_ERROR_LIMIT_REACHED,
+        Failure::Refused(refusal) => of_refusal(refusal),
     }
 }

@@ -1,14 +1,13 @@
 //! Loops and their marks.
 
-use super::status;
+use super::{of_refusal, status, watching};
 use crate::abi::bc_loop;
 use crate::abi::bc_status::{self, *};
 use crate::engine::life;
 use crate::watch::mark;
-use crate::watch::registry::{self, Refusal};
+use crate::watch::registry;
 use crate::watch::token::Token;
-use core::ffi::{CStr, c_char};
-use core::ptr;
+use core::ffi::c_char;
 
 /// Watches the calling thread. A second call renames its loop and gives the same token. `name` is copied, at most 63
 /// bytes of it; NULL: the thread's name. The watch ends with `bc_loop_unwatch`, with the thread, or with `bc_uninstall`.
@@ -21,27 +20,8 @@ use core::ptr;
 /// Async-signal-safe: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bc_loop_watch(name: *const c_char, r#loop: *mut *mut bc_loop) -> bc_status {
-    if r#loop.is_null() {
-        return BC_ERROR_INVALID_ARGUMENT;
-    }
-    // SAFETY: null, or the caller's string.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes());
-    let result = watch(name);
-    let token = result.map_or(ptr::null_mut(), |token| ptr::without_provenance_mut(token.raw()));
-    // SAFETY: not null, so the caller's place for a token.
-    unsafe { r#loop.write(token) };
-    result.err().unwrap_or(BC_OK)
-}
-
-fn watch(name: Option<&[u8]>) -> Result<Token, bc_status> {
-    life::check_installed().map_err(|refusal| status(Err(refusal)))?;
-    if life::is_in_callback() {
-        return Err(BC_ERROR_WRONG_THREAD);
-    }
-    registry::watch(name).map_err(|refusal| match refusal {
-        Refusal::NotInstalled => BC_ERROR_INVALID_STATE,
-        Refusal::Full => BC_ERROR_LIMIT_REACHED,
-    })
+    // SAFETY: the caller's name and place.
+    unsafe { watching::begin(r#loop, name, true, |name| registry::watch(name).map_err(of_refusal)) }
 }
 
 /// Ends a loop's watch; a block that is open ends with it. Afterwards only `bc_loop_watch` watches that thread again.

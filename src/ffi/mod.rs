@@ -18,10 +18,12 @@ pub mod reports;
 pub mod statistics;
 pub mod threads;
 pub mod version;
+mod watching;
 
 use crate::abi::bc_status::{self, *};
 use crate::engine::install::Failure;
 use crate::engine::life::Refusal;
+use crate::watch::registry;
 
 fn status(result: Result<(), Refusal>) -> bc_status {
     match result {
@@ -34,5 +36,12 @@ fn status(result: Result<(), Refusal>) -> bc_status {
         Err(Refusal::Full) => BC_ERROR_LIMIT_REACHED,
         Err(Refusal::Failed(Failure::NoMemory)) => BC_ERROR_NO_MEMORY,
         Err(Refusal::Failed(Failure::Directory(_)) | Refusal::Output(_)) => BC_ERROR_IO,
+    }
+}
+
+fn of_refusal(refusal: registry::Refusal) -> bc_status {
+    match refusal {
+        registry::Refusal::NotInstalled => BC_ERROR_INVALID_STATE,
+        registry::Refusal::Full => BC_ERROR_LIMIT_REACHED,
     }
 }
