@@ -3,54 +3,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "../android/display.h"
 #include "../check.h"
 #include "../support/blocks.h"
 #include "../support/procfs.h"
-
-static ALooper *_Atomic looper;
-static atomic_bool quit;
-static atomic_uint polls;
-static int wake_fd;
-
-/* What the looper's thread is to do in its next callback. */
-static void (*_Atomic wanted)(void);
-static atomic_uint done;
-
-static int on_wake(int fd, int events, void *data) {
-  (void)events, (void)data;
-  eventfd_t count;
-  eventfd_read(fd, &count);
-  void (*work)(void) = atomic_exchange(&wanted, NULL);
-  if (work != NULL) {
-    work();
-    atomic_fetch_add(&done, 1);
-  }
-  return 1;
-}
-
-static void *loop_thread(void *argument) {
-  ALooper *own = ALooper_prepare(0);
-  wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  ALooper_addFd(own, wake_fd, ALOOPER_POLL_CALLBACK, ALOOPER_EVENT_INPUT, on_wake, NULL);
-  atomic_store(&looper, own);
-  while (!atomic_load(&quit)) {
-    ALooper_pollOnce(-1, NULL, NULL, NULL);
-    atomic_fetch_add(&polls, 1);
-  }
-  return argument;
-}
-
-/* Has the looper's thread do something, and waits for it. */
-static void have_done(void (*work)(void)) {
-  unsigned before = atomic_load(&done);
-  atomic_store(&wanted, work);
-  eventfd_write(wake_fd, 1);
-  WAIT_FOR(atomic_load(&done) > before, 20000);
-}
+#include "polling.h"
 
 static bc_loop *loop;
 
@@ -61,16 +20,9 @@ static void watch(void) {
 static unsigned long started(uint32_t threshold_ms) {
   bc_config config = config_of(threshold_ms);
   install_and_start(&config);
-  unsigned long thread = start_thread(loop_thread, NULL);
-  WAIT_FOR(atomic_load(&looper) != NULL, 20000);
+  unsigned long thread = polling_thread();
   have_done(watch);
   return thread;
-}
-
-static void end_thread(unsigned long thread) {
-  atomic_store(&quit, true);
-  eventfd_write(wake_fd, 1);
-  join_thread(thread);
 }
 
 static bc_loop_stats stats(void) {
@@ -158,7 +110,7 @@ static void intervals(void) {
   CHECK(now.max_ns >= 33000000 && now.p50_ns >= 15000000 && now.p50_ns <= now.max_ns, "max %llu, p50 %llu",
         (unsigned long long)now.max_ns, (unsigned long long)now.p50_ns);
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* A display that changes its rate, as the system tells. */
@@ -173,7 +125,7 @@ static void rates_told(void) {
   more = count_frames(16 * 6, 1, 40);
   CHECK(more == 0 && own.changes == 6, "%d missed too many, of %u", more, own.missed);
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* As the frames themselves tell, of which two are needed to believe in a slower rate. */
@@ -183,7 +135,7 @@ static void rates_seen(void) {
   int more = count_frames(16 * 12, 1, 0);
   CHECK(more >= -12 && more <= 12 * 3, "%d missed too many in %u changes", more, own.changes);
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 static uint64_t spun_from, spun_to;
@@ -253,7 +205,7 @@ static void blocks(void) {
   CHECK(named > 0, "no block names the function");
   CHECK(blocks_in(BC_BLOCK_ONGOING) >= 5 && stats().blocks >= 5, "%u told while they went on", blocks_in(BC_BLOCK_ONGOING));
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* A thread to which the display gives no frame is not late, but for what it does itself meanwhile. */
@@ -278,7 +230,7 @@ static void display_off(void) {
   CHECK(stats().max_ns < 5000000000, "a frame of %llu ns", (unsigned long long)stats().max_ns);
   CHECK(stats().missed_frames - missed < 250, "%u missed", (unsigned)(stats().missed_frames - missed));
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 static void comes_to_rest(void) {
@@ -315,7 +267,7 @@ static void at_rest(void) {
   CHECK(stats().max_ns < 1500000000, "a pause counts as a frame, of %llu ns", (unsigned long long)stats().max_ns);
   CHECK_OK(bc_uninstall());
   CHECK(display_owes() == 0 && display_tells() == 0, "%u are to come", display_owes());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 static void unwatch(void) {
@@ -365,7 +317,7 @@ static void given_up(void) {
   goes_on();
   WAIT_FOR(descriptors() <= descriptors_before, 20000);
   /* The thread ends with a callback to come, which then never does. */
-  end_thread(thread);
+  end_polling(thread);
   WAIT_FOR(health().loops_watched == 0, 20000);
   CHECK_OK(bc_uninstall());
 }
@@ -389,7 +341,7 @@ static void beside_others(void) {
   CHECK_OK(bc_loop_stats_get(marks, &of_marks));
   CHECK(of_marks.dispatches == 1 && of_marks.missed_frames == 0, "%u dispatches", (unsigned)of_marks.dispatches);
   CHECK_OK(bc_uninstall());
-  end_thread(thread);
+  end_polling(thread);
 }
 
 static bc_status from_inside;

@@ -1,52 +1,18 @@
 /* A library that contains blockcanary is unloaded while a frame is still to come for a thread that goes on. */
-#include <android/looper.h>
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "../android/display.h"
 #include "../check.h"
 #include "../support/procfs.h"
 #include "../unload/canary.h"
+#include "polling.h"
 
 static const struct canary *_Atomic canary;
 static void *library;
 static bc_loop *loop;
-static atomic_bool ready, quit;
-static atomic_uint done;
-static void (*_Atomic wanted)(void);
-static int wake_fd;
-
-static int on_wake(int fd, int events, void *data) {
-  (void)events, (void)data;
-  eventfd_t count;
-  eventfd_read(fd, &count);
-  void (*work)(void) = atomic_exchange(&wanted, NULL);
-  if (work != NULL) {
-    work();
-    atomic_fetch_add(&done, 1);
-  }
-  return 1;
-}
-
-static void *loop_thread(void *argument) {
-  wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  ALooper_addFd(ALooper_prepare(0), wake_fd, ALOOPER_POLL_CALLBACK, ALOOPER_EVENT_INPUT, on_wake, NULL);
-  atomic_store(&ready, true);
-  while (!atomic_load(&quit)) {
-    ALooper_pollOnce(-1, NULL, NULL, NULL);
-  }
-  return argument;
-}
-
-static void have_done(void (*work)(void)) {
-  unsigned before = atomic_load(&done);
-  atomic_store(&wanted, work);
-  eventfd_write(wake_fd, 1);
-  WAIT_FOR(atomic_load(&done) > before, 20000);
-}
 
 static void watch(void) {
   bc_status status = canary->frames_watch("frames", &loop);
@@ -85,21 +51,9 @@ static void close_library(void) {
   CHECK(dlclose(library) == 0, "dlclose");
 }
 
-static unsigned long started(void) {
-  unsigned long thread = start_thread(loop_thread, NULL);
-  WAIT_FOR(atomic_load(&ready), 20000);
-  return thread;
-}
-
-static void end_thread(unsigned long thread) {
-  atomic_store(&quit, true);
-  eventfd_write(wake_fd, 1);
-  join_thread(thread);
-}
-
 /* By another thread than that of the frames: their last one has come by then. */
 static void by_another_thread(void) {
-  unsigned long thread = started();
+  unsigned long thread = polling_thread();
   for (int round = 0; round < 30; round++) {
     bring_in();
     uninstall();
@@ -107,12 +61,12 @@ static void by_another_thread(void) {
     close_library();
     CHECK(!is_loaded(), "the library is still there in round %d", round);
   }
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* By the thread itself, which cannot be called meanwhile: the library stays until it is. */
 static void by_its_own_thread(void) {
-  unsigned long thread = started();
+  unsigned long thread = polling_thread();
   bring_in();
   have_done(uninstall);
   have_done(close_library);
@@ -123,26 +77,26 @@ static void by_its_own_thread(void) {
   uninstall();
   close_library();
   CHECK(!is_loaded(), "the library is still there");
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* By nobody: then it stays, and goes on. */
 static void without_uninstall(void) {
-  unsigned long thread = started();
+  unsigned long thread = polling_thread();
   bring_in();
   close_library();
   CHECK(is_loaded(), "the library is gone, and a frame to come");
   uint64_t before = frames();
   WAIT_FOR(frames() >= before + 3, 20000);
-  end_thread(thread);
+  end_polling(thread);
 }
 
 /* A thread that has ended with a frame to come will never be called. */
 static void ended_thread(void) {
-  unsigned long thread = started();
+  unsigned long thread = polling_thread();
   bring_in();
   display_switch(false);
-  end_thread(thread);
+  end_polling(thread);
   uninstall();
   close_library();
   CHECK(!is_loaded(), "the library is still there");
