@@ -130,9 +130,9 @@ static void *read_slowly(void *argument) {
 static void descriptors_of_all_kinds(void) {
   CHECK_OK(bc_set_log_handler(log_errors, NULL));
   bc_config config = config_of(60000);
+  unsigned before = descriptors();
   install_and_start(&config);
   crowd_of(IN_FUTEX, 20);
-  unsigned before = descriptors();
   refused(-1, BC_ERROR_INVALID_ARGUMENT, "fd: -1");
   int closed = dup(1);
   close(closed);
@@ -169,11 +169,11 @@ static void descriptors_of_all_kinds(void) {
   refused(ends[1], BC_ERROR_TIMEOUT, "not done in time");
   close(ends[0]);
   close(ends[1]);
-  CHECK(descriptors() == before, "%u descriptors, not %u", descriptors(), before);
   dump_now(&dump, NULL);
   CHECK(dump.threads == threads(), "%u of %u threads", dump.threads, threads());
   crowd_end();
   CHECK_OK(bc_uninstall());
+  CHECK(descriptors() == before, "%u descriptors, %u before", descriptors(), before);
 }
 
 #define SMALL_STACK (96 * 1024)

@@ -205,4 +205,5 @@ void crowd_end(void) {
   if (loop != 0) {
     join_thread(loop);
   }
+  close(never_pipe[0]);
 }
