@@ -17,7 +17,7 @@ pub struct Cadence {
     pub period_ns: u64,
     /// The system tells the period.
     pub is_told: bool,
-    /// A longer period that one frame alone speaks for, ns; 0: none.
+    /// Another period that one frame alone speaks for, ns; 0: none.
     pub candidate_ns: u64,
 }
 
@@ -56,14 +56,15 @@ impl Cadence {
     }
 
     /// Periods that have gone by without a frame. One that is told meanwhile may have been in force already, or not yet; 0:
-    /// none is. Learns the period where it is not told: a frame that is asked for at once comes one period later. A shorter
-    /// one is believed at once, a longer one when a second frame says the same.
+    /// none is. Learns the period where it is not told: a frame that is asked for at once comes one period later. Another
+    /// one is believed when a second frame says the same: the system leaves frames out, and where it changes the rate, one
+    /// interval may be anything.
     pub fn missed(&mut self, frame: &Frame, told_ns: u64) -> u64 {
         let interval = frame.interval();
         if !self.is_told && PERIODS.contains(&interval) {
             let is_prompt = frame.asked.saturating_sub(frame.before) < interval / 2;
-            let is_longer = self.period_ns != 0 && interval > self.period_ns / 4 * 5;
-            if is_prompt && (!is_longer || is_near(interval, self.candidate_ns)) {
+            let is_other = self.period_ns != 0 && interval.abs_diff(self.period_ns) > self.period_ns / 4;
+            if is_prompt && (!is_other || is_near(interval, self.candidate_ns)) {
                 (self.period_ns, self.candidate_ns) = (interval, 0);
             } else {
                 self.candidate_ns = if is_prompt { interval } else { 0 };
@@ -149,8 +150,17 @@ mod tests {
         // One that the system left out, and then a slower display.
         assert_eq!(run(&mut cadence, &[(0, 32 * MS), (0, 16 * MS), (0, 33 * MS), (0, 33 * MS)]), [1, 0, 1, 0]);
         assert_eq!(cadence.period_ns, 33 * MS);
-        // A faster one, at once.
-        assert_eq!(run(&mut cadence, &[(0, 8 * MS), (14 * MS, 16 * MS)]), [0, 1]);
+        // A faster one.
+        assert_eq!(run(&mut cadence, &[(0, 8 * MS), (0, 8 * MS), (14 * MS, 16 * MS)]), [0, 0, 1]);
+    }
+
+    #[test]
+    fn one_odd_interval_is_no_period() {
+        let mut cadence = Cadence::default();
+        assert_eq!(run(&mut cadence, &[(0, 33 * MS), (0, 33 * MS), (0, MS), (0, 16 * MS), (0, 16 * MS)]), [0; 5]);
+        assert_eq!(cadence.period_ns, 16 * MS);
+        assert_eq!(run(&mut cadence, &[(0, 2 * MS), (0, 16 * MS), (0, 2 * MS), (0, 16 * MS)]), [0; 4]);
+        assert_eq!(cadence.period_ns, 16 * MS);
     }
 
     #[test]
