@@ -1,7 +1,8 @@
 //! `cargo xtask aar`: a package for Gradle with the archives of all ABIs, as Prefab hands them to CMake and ndk-build.
 //!
 //! Two modules: `blockcanary` is the library; `interpose` sends a program's own `ALooper_*` calls through it, by flags for
-//! the linker and the functions that it puts in their place. Nothing of it is code for Java.
+//! the linker and the functions that it puts in their place. Who takes such a package has an app of Java's: so the library
+//! has the feature `jni`, its Java face comes as classes, and the native half of that as a source to be included.
 
 pub mod consumer;
 pub mod hooks;
@@ -9,8 +10,8 @@ mod rules;
 
 use crate::abis::{self, Abi};
 use crate::run::{Outcome, root};
-use crate::tools;
 use crate::zipped::{self, Files};
+use crate::{android, java, tools};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -59,17 +60,19 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 
 /// Makes it, and checks it by Prefab's rules and by a program for each ABI; gives its path.
 pub fn make() -> Outcome<PathBuf> {
-    let found = abis::archives()?;
     tools::ensure_packages(&[tools::ANDROID])?;
+    let found = abis::archives_in(&android::with_features(&["jni"])?)?;
     let folder = root().join("target/aar");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut archives = Vec::new();
     for (abi, library) in found {
         archives.push(Archives { abi, library, hooks: hooks::build(abi, &folder)? });
     }
-    let bytes = pack(&archives)?;
+    let bytes = pack(&archives, &java::classes()?)?;
     rules::check(&bytes)?;
-    consumer::check(&zipped::unpack(&bytes)?, &folder)?;
+    let files = zipped::unpack(&bytes)?;
+    consumer::check(&files, &folder)?;
+    consumer::check_classes(&files, &folder)?;
     let path = folder.join(format!("blockcanary-{}.aar", version()?));
     std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
@@ -84,14 +87,17 @@ pub fn version() -> Outcome<String> {
 }
 
 /// The package's bytes.
-fn pack(archives: &[Archives]) -> Outcome<Vec<u8>> {
+fn pack(archives: &[Archives], classes: &Files) -> Outcome<Vec<u8>> {
     let mut files = Files::new();
     let mut put = |path: &str, bytes: Vec<u8>| files.insert(path.to_string(), bytes);
+    let read = |path: &str| {
+        let path = root().join(path);
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
     put("AndroidManifest.xml", manifest().into_bytes());
     put("R.txt", Vec::new());
-    let mut no_classes = Files::new();
-    no_classes.insert("META-INF/MANIFEST.MF".to_string(), b"Manifest-Version: 1.0\r\n\r\n".to_vec());
-    put("classes.jar", zipped::pack(&no_classes)?);
+    put("classes.jar", zipped::pack(classes)?);
+    put("proguard.txt", read("java/proguard.txt")?);
     let package = json!({"schema_version": 2, "name": "blockcanary", "version": version()?, "dependencies": []});
     put("prefab/prefab.json", text(&package));
     for module in [&BLOCKCANARY, &INTERPOSE] {
@@ -107,12 +113,12 @@ fn pack(archives: &[Archives]) -> Outcome<Vec<u8>> {
             put(&format!("{place}/{}.a", module.library), bytes.clone());
         }
     }
-    for header in ["blockcanary.h", "blockcanary.hpp"] {
-        let path = root().join("include").join(header);
-        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for header in ["include/blockcanary.h", "include/blockcanary.hpp", "java/jni/blockcanary_jni.c"] {
+        let bytes = read(header)?;
+        let name = header.rsplit('/').next().unwrap_or(header);
         // Both, because CMake refuses a module whose folder of headers is not there.
         for module in [&BLOCKCANARY, &INTERPOSE] {
-            put(&format!("prefab/modules/{}/include/{header}", module.name), bytes.clone());
+            put(&format!("prefab/modules/{}/include/{name}", module.name), bytes.clone());
         }
     }
     zipped::pack(&files)
@@ -134,6 +140,12 @@ mod tests {
     use super::*;
     use crate::abis::ABIS;
 
+    /// Classes that hold nothing.
+    fn face() -> Files {
+        let class = b"\xca\xfe\xba\xbe\0\0\0\x34".to_vec();
+        ["BlockCanary", "Hook"].map(|name| (format!("dev/blockcanary/{name}.class"), class.clone())).into()
+    }
+
     /// A package of archives that hold nothing.
     fn package() -> Vec<u8> {
         let archive = |kind: &str, abi: &Abi| format!("!<arch>\n{kind} {}", abi.name).into_bytes();
@@ -141,7 +153,7 @@ mod tests {
             .iter()
             .map(|abi| Archives { abi, library: archive("library", abi), hooks: archive("hooks", abi) })
             .collect();
-        pack(&archives).unwrap()
+        pack(&archives, &face()).unwrap()
     }
 
     /// What the rules say of it when `change` has been made.
@@ -190,6 +202,17 @@ mod tests {
         assert!(said(replaced(ARCHIVE, "!<arch>", "?<arch>")).contains("libblockcanary.a"));
         assert!(said(changed(|files| drop(files.remove(ARCHIVE)))).contains("libblockcanary.a"));
         assert!(said(changed(|files| drop(files.remove("classes.jar")))).contains("classes.jar"));
+        assert!(said(changed(|files| drop(files.remove("proguard.txt")))).contains("proguard.txt"));
+        assert!(said(replaced("proguard.txt", "dev.blockcanary.Hook", "dev.blockcanary.Look")).contains("Look"));
+        let classes = |change: fn(&mut Files)| {
+            let mut classes = face();
+            change(&mut classes);
+            changed(|files| drop(files.insert("classes.jar".to_string(), zipped::pack(&classes).unwrap())))
+        };
+        const HOOK: &str = "dev/blockcanary/Hook.class";
+        assert!(said(classes(|classes| drop(classes.remove(HOOK)))).contains("dev.blockcanary.Hook"));
+        assert!(said(classes(|classes| classes.get_mut(HOOK).unwrap()[7] = 61)).contains("Hook.class"));
+        assert!(said(classes(|classes| drop(classes.insert("classes.dex".to_string(), Vec::new())))).contains("dex"));
         let more = |path: &'static str| move |files: &mut Files| drop(files.insert(path.to_string(), Vec::new()));
         assert!(said(changed(more("prefab/modules/blockcanary/libs/android.mips/abi.json"))).contains("mips"));
         assert!(said(changed(more("prefab/modules/blockcanary/libs/android.x86/more.a"))).contains("more.a"));

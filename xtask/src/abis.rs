@@ -65,7 +65,8 @@ impl Abi {
         self.archive_in(&root().join("target/android"))
     }
 
-    fn archive_in(&self, folder: &Path) -> PathBuf {
+    /// And where it is below another folder.
+    pub fn archive_in(&self, folder: &Path) -> PathBuf {
         folder.join(self.name).join("libblockcanary.a")
     }
 }
@@ -75,7 +76,8 @@ pub fn archives() -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
     archives_in(&root().join("target/android"))
 }
 
-fn archives_in(folder: &Path) -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
+/// And those below another folder.
+pub fn archives_in(folder: &Path) -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for abi in &ABIS {

@@ -19,17 +19,28 @@ const OLDEST: u32 = 21;
 /// The command: all of them, or those named.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     let names: Option<Vec<String>> = args.finish().into_iter().map(|name| name.into_string().ok()).collect();
-    build(&chosen(&names.ok_or("an ABI's name is no text")?)?)
+    build(&chosen(&names.ok_or("an ABI's name is no text")?)?, &[])
 }
 
 /// Builds and checks all.
 pub fn check() -> Outcome {
-    build(&all().collect::<Vec<_>>())
+    build(&all().collect::<Vec<_>>(), &[])
 }
 
-/// The archive of one.
+/// The archive of one, as all are made.
 pub fn archive(abi: &Abi, made: &Made) -> Outcome<PathBuf> {
-    Tools::find()?.archive(abi, made)
+    Tools::find()?.archive(abi, made, &[])
+}
+
+/// Builds and checks all with the features named; gives the folder that they are in.
+pub fn with_features(features: &[&str]) -> Outcome<PathBuf> {
+    build(&all().collect::<Vec<_>>(), features)?;
+    Ok(folder(features))
+}
+
+/// What is made with other features does not get into the way of what is made without.
+fn folder(features: &[&str]) -> PathBuf {
+    features.iter().fold(root().join("target/android"), |folder, feature| folder.join(feature))
 }
 
 /// A processor whose archive is made here.
@@ -55,13 +66,13 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn build(abis: &[Known]) -> Outcome {
+fn build(abis: &[Known], features: &[&str]) -> Outcome {
     calls::check()?;
     let tools = Tools::find()?;
     let mut sizes = String::new();
     for (abi, made) in abis {
         println!("   {}", abi.name);
-        let archive = tools.archive(abi, made)?;
+        let archive = tools.archive(abi, made, features)?;
         tools.exports(&archive)?;
         let undefined = output_of(command(&tools.nm).arg("--undefined-only").arg(&archive))?;
         let checked = symbols::check(&undefined, made.processor, OLDEST);
@@ -98,12 +109,12 @@ impl Tools {
     }
 
     /// Built by the toolchain or another compiler, then localised by what CMake does it with.
-    fn archive(&self, abi: &Abi, made: &Made) -> Outcome<PathBuf> {
+    fn archive(&self, abi: &Abi, made: &Made, features: &[&str]) -> Outcome<PathBuf> {
         let standard = Standard::of(made.triple).map_err(|error| {
             format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, made.triple)
         })?;
         let folder = root().join("target/android");
-        let archive = abi.archive();
+        let archive = abi.archive_in(&self::folder(features));
         let mut build = command("cmake");
         standard.prepare(&mut build);
         build.env("RUSTFLAGS", "-Cforce-frame-pointers=yes");
@@ -111,7 +122,11 @@ impl Tools {
             build.arg(format!("-D{name}={}", value.display()));
         };
         define(&mut build, "CARGO", Path::new(standard.cargo().unwrap_or(cargo().get_program())));
-        build.arg(format!("-DCARGO_ARGS={}", standard.arguments("core").unwrap_or_default()));
+        let mut arguments = standard.arguments("core").unwrap_or_default().to_string();
+        if !features.is_empty() {
+            arguments += &format!(" --features {}", features.join(","));
+        }
+        build.arg(format!("-DCARGO_ARGS={arguments}"));
         build.arg(format!("-DTRIPLE={}", made.triple)).arg(format!("-DEMULATION={}", made.emulation));
         define(&mut build, "MANIFEST", &root().join("Cargo.toml"));
         define(&mut build, "HEADER", &header());

@@ -4,10 +4,13 @@
 //! above all, is Debian's. The VM checks each call of JNI's.
 
 use crate::run::{Outcome, cargo, command, output_of, root, run, run_quietly};
+use crate::zipped::{self, Files};
 use crate::{cmake, tools};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The package of the Java face.
+const PACKAGE: &str = "dev/blockcanary";
 /// Android 14.
 const ANDROID: &str = "org.robolectric:android-all:14-robolectric-10818077";
 const ANDROID_JAR: &str = "android-all-14-robolectric-10818077.jar";
@@ -38,6 +41,21 @@ pub fn check() -> Outcome {
     built.run_tests()
 }
 
+/// The classes of the Java face, compiled.
+pub fn classes() -> Outcome<Files> {
+    let work = Work::new()?;
+    work.compile_java(&work.android()?)?;
+    work.own_classes()
+}
+
+/// Compiles the activity that shows how an app uses them, with nothing of ours but these classes.
+pub fn compile_sample(classes: &Path, out: &Path) -> Outcome {
+    let work = Work::new()?;
+    let class_path = format!("{}:{}", classes.display(), work.android()?.display());
+    std::fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    run_quietly(work.javac().args(["-classpath", &class_path]).arg("-d").arg(out).args(files(&sample(), "java")?))
+}
+
 /// Measures what messages cost.
 pub fn bench() -> Outcome {
     let built = Built::new()?;
@@ -54,12 +72,13 @@ struct Built {
 
 impl Built {
     fn new() -> Outcome<Built> {
-        tools::ensure_packages(&[tools::PACKAGES, tools::JAVA])?;
-        let work = Work { folder: root().join("target/java"), jdk: jdk()? };
-        std::fs::create_dir_all(work.folder.join("objects")).map_err(|error| error.to_string())?;
+        tools::ensure_packages(&[tools::PACKAGES])?;
+        let work = Work::new()?;
         let android = work.android()?;
         work.build_archive()?;
         work.compile_java(&android)?;
+        let jar = work.folder.join("classes.jar");
+        std::fs::write(&jar, zipped::pack(&work.own_classes()?)?).map_err(|e| format!("{}: {e}", jar.display()))?;
         let (program, face) = (work.compile_tests()?, work.compile_face()?);
         Ok(Built { work, program, android, face })
     }
@@ -97,6 +116,10 @@ impl Built {
     }
 }
 
+fn sample() -> PathBuf {
+    root().join("java/sample")
+}
+
 fn jdk() -> Outcome<PathBuf> {
     let folder = Path::new(tools::JDK);
     let there = folder.join("lib/server/libjvm.so").exists();
@@ -109,6 +132,13 @@ struct Work {
 }
 
 impl Work {
+    fn new() -> Outcome<Work> {
+        tools::ensure_packages(&[tools::JAVA])?;
+        let work = Work { folder: root().join("target/java"), jdk: jdk()? };
+        std::fs::create_dir_all(work.folder.join("objects")).map_err(|error| error.to_string())?;
+        Ok(work)
+    }
+
     fn android(&self) -> Outcome<PathBuf> {
         let jar = self.folder.join(ANDROID_JAR);
         if !jar.exists() {
@@ -150,24 +180,33 @@ impl Work {
         // Of an earlier state of the source.
         let _ = std::fs::remove_dir_all(&classes);
         std::fs::create_dir_all(&classes).map_err(|error| format!("{}: {error}", classes.display()))?;
+        let mut javac = self.javac();
+        javac.arg("-classpath").arg(android).arg("-d").arg(&classes);
+        for folder in [root().join("java/src"), sample(), root().join("tests/java")] {
+            javac.args(files(&folder, "java")?);
+        }
+        run_quietly(&mut javac)
+    }
+
+    fn javac(&self) -> Command {
         let mut javac = command(self.jdk.join("bin/javac"));
         javac.args(["-Xlint:all,-options,-classfile,-deprecation", "-Werror"]);
         javac.args(["-source", JAVA_VERSION, "-target", JAVA_VERSION]);
-        javac.arg("-classpath").arg(android).arg("-d").arg(&classes);
-        for folder in ["java/src", "java/sample", "tests/java"] {
-            javac.args(files(&root().join(folder), "java")?);
-        }
-        run_quietly(&mut javac)?;
-        let mut jar = command(self.jdk.join("bin/jar"));
-        jar.args(["--create", "--no-manifest", "--file"]).arg(self.folder.join("classes.jar"));
-        // The library's own package alone, without those of sample and tests below it.
-        for class in files(&classes.join("dev/blockcanary"), "class")? {
-            let own = class.strip_prefix(&classes).map_err(|error| error.to_string())?;
-            if own.parent() == Some(Path::new("dev/blockcanary")) {
-                jar.arg("-C").arg(&classes).arg(own);
+        javac
+    }
+
+    /// The library's own classes alone, without those of sample and tests below them.
+    fn own_classes(&self) -> Outcome<Files> {
+        let folder = self.folder.join("classes");
+        let mut own = Files::new();
+        for class in files(&folder.join(PACKAGE), "class")? {
+            let path = class.strip_prefix(&folder).map_err(|error| error.to_string())?;
+            if path.parent() == Some(Path::new(PACKAGE)) {
+                let bytes = std::fs::read(&class).map_err(|error| format!("{}: {error}", class.display()))?;
+                own.insert(path.display().to_string(), bytes);
             }
         }
-        run_quietly(&mut jar)
+        Ok(own)
     }
 
     fn compile_tests(&self) -> Outcome<PathBuf> {

@@ -37,7 +37,7 @@ usage: cargo xtask <command>
   android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
   java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes by Maven
   tsan      C tests of what threads share, under ThreadSanitizer
-  aar       a package for Gradle in target/aar, from target/android/<abi>/libblockcanary.a
+  aar       a package for Gradle in target/aar: archives for Android with the feature jni, and the Java face
   dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
   bench     what a mark and a watched looper round cost; with --java: what a message of Java's costs
   size      what a library for Android grows by: writes docs/size.md

@@ -129,7 +129,7 @@ static void rates_told(void) {
   end_polling(thread);
 }
 
-/* As the frames themselves tell, of which two are needed to believe in a slower rate. A thread that gets no processor for
+/* As the frames themselves tell, of which two are needed to believe in another rate. A thread that gets no processor for
  * half a period asks for the next frame so late that this one tells nothing, nor does it together with the one before. */
 static void rates_seen(void) {
   unsigned long thread = started(30000);

@@ -1,7 +1,8 @@
-//! A library of somebody else's for each ABI of a package, linked as a build by Prefab links it.
+//! A library of somebody else's for each ABI of a package, linked as a build by Prefab links it, and an app's Java code.
 
 use super::hooks::compiler;
 use crate::abis::{ABIS, Abi};
+use crate::java;
 use crate::run::{Outcome, command, output_of, root, run};
 use crate::zipped::Files;
 use serde_json::Value;
@@ -50,6 +51,14 @@ pub fn check(files: &Files, folder: &Path) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Fails with one line if an app's code does not compile with the package's classes.
+pub fn check_classes(files: &Files, folder: &Path) -> Outcome {
+    let jar = folder.join("consumer/classes.jar");
+    write(&jar, files.get("classes.jar").map(Vec::as_slice).unwrap_or_default())?;
+    java::compile_sample(&jar, &folder.join("consumer/classes"))
+        .map_err(|error| format!("java/sample does not compile with the package's classes.jar: {error}"))
 }
 
 /// Links one; gives its symbols.
@@ -134,7 +143,8 @@ int bc_looper_poll_all(void); int bc_looper_poll_all(void) { return 0; }
             library: library(abi, &folder),
             hooks: hooks::build(abi, &folder).unwrap(),
         });
-        let files = zipped::unpack(&pack(&archives.collect::<Vec<_>>()).unwrap()).unwrap();
+        let files = pack(&archives.collect::<Vec<_>>(), &Files::new()).unwrap();
+        let files = zipped::unpack(&files).unwrap();
         check(&files, &folder).unwrap();
 
         // Without the flags, and without the library's archive for one ABI.

@@ -6,12 +6,14 @@ use crate::zipped::{self, Files};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// Java 8's classes.
+const NEWEST_CLASS: u16 = 52;
 const STLS: [&str; 4] = ["c++_shared", "c++_static", "none", "system"];
 
 /// Fails with one line on the first rule that is broken.
 pub fn check(package: &[u8]) -> Outcome {
     let files = zipped::unpack(package)?;
-    for needed in ["AndroidManifest.xml", "R.txt", "classes.jar", "prefab/prefab.json"] {
+    for needed in ["AndroidManifest.xml", "R.txt", "classes.jar", "proguard.txt", "prefab/prefab.json"] {
         if !files.contains_key(needed) {
             return Err(format!("there is no {needed}"));
         }
@@ -120,12 +122,25 @@ fn object(files: &Files, path: &str, keys: &[&str]) -> Outcome<Value> {
     }
 }
 
-/// Code for Java is classes, not what Android makes of them.
+/// Code for Java is classes, not what Android makes of them, of a version that all its tools take; and those that a
+/// shrinker has to leave alone are among them.
 fn classes(files: &Files) -> Outcome {
     let jar = files.get("classes.jar").map(Vec::as_slice).unwrap_or_default();
     let inside = zipped::unpack(jar).map_err(|error| format!("classes.jar: {error}"))?;
-    match inside.keys().find(|path| !path.ends_with(".class") && !path.starts_with("META-INF/")) {
-        Some(path) => Err(format!("classes.jar: {path} is no class")),
-        None => Ok(()),
+    for (path, bytes) in &inside {
+        let version = bytes.strip_prefix(b"\xca\xfe\xba\xbe").and_then(|rest| rest.get(2..4));
+        match version {
+            _ if !path.ends_with(".class") => return Err(format!("classes.jar: {path} is no class")),
+            Some(version) if version <= NEWEST_CLASS.to_be_bytes().as_slice() => {}
+            _ => return Err(format!("classes.jar: {path} is no class of Java 8's or before")),
+        }
     }
+    let rules = String::from_utf8_lossy(files.get("proguard.txt").map(Vec::as_slice).unwrap_or_default()).into_owned();
+    for rule in rules.lines().filter(|line| line.starts_with("-keep")) {
+        let name = rule.split_whitespace().skip_while(|word| *word != "class").nth(1).unwrap_or_default();
+        if !inside.contains_key(&format!("{}.class", name.replace('.', "/"))) {
+            return Err(format!("proguard.txt: there is no class {name} to keep"));
+        }
+    }
+    Ok(())
 }
