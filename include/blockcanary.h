@@ -937,7 +937,8 @@ bc_status bc_health_get(struct bc_health *health);
  * the class `dev.blockcanary.Hook` in the app and its field `precise` set, a Printer of the main Looper marks each message
  * instead, and a block is called by its message; a Printer that was there before is called by it, and one that replaces it
  * too, when that is noticed (within some seconds, counted in `calls_misused`). From another thread than the main one,
- * which may be attached to the VM or not, that class is needed to send the main thread a message, and is waited for 2 s.
+ * which may be attached to the VM or not, the main thread is sent a message and waited for 2 s; before Android 8 (API 26)
+ * that class is needed for it.
  * A second call renames the loop. `name` is copied; NULL: "main". There is a thread "bc-java" afterwards, attached to the
  * VM as a daemon, until uninstall.
  *

@@ -251,6 +251,26 @@ void from_attached(void) {
   elsewhere(true);
 }
 
+/* In an app without a class of the library's, which has one in itself; a new one after uninstall. */
+void from_library(void) {
+  begin(false, 200);
+  app("withoutClass", "()V");
+  for (int time = 1; time <= 2; time++) {
+    unsigned long thread = start_thread(watch_from_elsewhere, nullptr);
+    app("loop", "()V");
+    join_thread(thread);
+    app("quit", "()V");
+    app("loop", "()V");
+    WAIT_FOR((flush(), blocks_in(BC_BLOCK_ENDED) == static_cast<unsigned>(time)), 5000);
+    CHECK(app_number("embedded", 0) == time, "%d classes were defined", app_number("embedded", 0));
+    CHECK_OK(bc_uninstall());
+    if (time == 1) {
+      bc_config config = config_of(200);
+      install_and_start(&config);
+    }
+  }
+}
+
 /* A main thread that runs no messages: nobody waits for it for ever, and nothing is left behind. */
 void *watch_in_vain(void *) {
   bc_loop *loop = reinterpret_cast<bc_loop *>(&loop);
@@ -472,5 +492,5 @@ void planted(void) {
 }  // namespace
 
 CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
-      {"from_attached", from_attached}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
+      {"from_attached", from_attached}, {"from_library", from_library}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
       {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"costs", costs}, {"planted", planted})

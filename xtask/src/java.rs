@@ -3,6 +3,8 @@
 //! The classes are those of Robolectric's `android-all`, which Maven fetches; what they call natively, `android::Looper`
 //! above all, is Debian's. The VM checks each call of JNI's.
 
+mod dex;
+
 use crate::run::{Outcome, cargo, command, output_of, root, run, run_quietly};
 use crate::zipped::{self, Files};
 use crate::{cmake, tools};
@@ -13,7 +15,6 @@ use std::process::{Command, Stdio};
 const PACKAGE: &str = "dev/blockcanary";
 /// Android 14.
 const ANDROID: &str = "org.robolectric:android-all:14-robolectric-10818077";
-const ANDROID_JAR: &str = "android-all-14-robolectric-10818077.jar";
 /// What Android's build tools take.
 const JAVA_VERSION: &str = "8";
 /// No case takes longer, not even on a busy machine.
@@ -26,9 +27,10 @@ const COSTS: &str = "costs";
 const PLANTED: &str = "planted";
 
 /// The command.
-pub fn main(args: pico_args::Arguments) -> Outcome {
+pub fn main(mut args: pico_args::Arguments) -> Outcome {
+    let writes_dex = args.contains("--dex");
     crate::nothing_left(args)?;
-    check()
+    if writes_dex { dex::write() } else { check() }
 }
 
 /// Builds and runs all of it.
@@ -38,6 +40,7 @@ pub fn check() -> Outcome {
     run(cargo().arg("test").args(feature).args(["--lib", "java"]))?;
     let built = Built::new()?;
     built.work.compare_archives()?;
+    dex::check(&built.work)?;
     built.run_tests()
 }
 
@@ -87,7 +90,7 @@ impl Built {
         let class_path = format!("{}:{}", self.work.folder.join("classes").display(), self.android.display());
         let mut test = command("timeout");
         test.arg(PATIENCE_S).arg(&self.program).arg(case).env("TEST_CLASS_PATH", class_path);
-        test.env("TEST_JNI", &self.face).stdin(Stdio::null());
+        test.env("TEST_JNI", &self.face).env("TEST_DEX", dex::file()).stdin(Stdio::null());
         test
     }
 
@@ -140,13 +143,19 @@ impl Work {
     }
 
     fn android(&self) -> Outcome<PathBuf> {
-        let jar = self.folder.join(ANDROID_JAR);
+        self.fetched(ANDROID)
+    }
+
+    /// The file of an artifact, `group:name:version`.
+    fn fetched(&self, artifact: &str) -> Outcome<PathBuf> {
+        let words: Vec<&str> = artifact.split(':').skip(1).collect();
+        let jar = self.folder.join(format!("{}.jar", words.join("-")));
         if !jar.exists() {
-            println!("fetching {ANDROID}");
+            println!("fetching {artifact}");
             let mut maven = command("mvn");
-            maven.args(["--quiet", "--batch-mode", "dependency:copy"]).arg(format!("-Dartifact={ANDROID}"));
+            maven.args(["--quiet", "--batch-mode", "dependency:copy"]).arg(format!("-Dartifact={artifact}"));
             run_quietly(maven.arg(format!("-DoutputDirectory={}", self.folder.display())))
-                .map_err(|error| format!("Maven does not give {ANDROID}: {error}"))?;
+                .map_err(|error| format!("Maven does not give {artifact}: {error}"))?;
         }
         Ok(jar)
     }

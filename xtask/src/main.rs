@@ -35,7 +35,8 @@ usage: cargo xtask <command>
   i686      the tests for 32-bit x86 alone, natively
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
-  java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes by Maven
+  java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes and R8 by Maven;
+            with --dex: write src/hook/java/hook.dex
   tsan      C tests of what threads share, under ThreadSanitizer
   aar       a package for Gradle in target/aar: archives for Android with the feature jni, and the Java face
   dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::env::{Env, Vm};
-use super::{Failure, hooked, looper, stack};
+use super::{Failure, embedded, hooked, looper, stack};
 use crate::engine::companion;
 use crate::log_warn;
 use crate::sample::java::{self, BELL, Stack};
@@ -144,6 +144,7 @@ impl Attached {
         }
         if let Some(env) = self.vm.env() {
             env.frame(|| hooked::take_out(env));
+            embedded::forget(env);
         }
         self.vm.detach();
     }
@@ -151,7 +152,8 @@ impl Attached {
     fn serve(&mut self, env: Env, posts: bool) {
         if posts && env.frame(|| hooked::post(env)).is_none() {
             log_warn!(
-                "bc_java_watch from another thread than the main one needs a main Looper and the class dev.blockcanary.Hook"
+                "bc_java_watch from another thread than the main one needs a main Looper, and before Android 8 the class \
+                 dev.blockcanary.Hook in the app"
             );
             looper::refuse();
         }

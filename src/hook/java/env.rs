@@ -233,6 +233,22 @@ impl Env {
         if self.is_fine() { room.iter().position(|byte| *byte == 0).unwrap_or(0) } else { 0 }
     }
 
+    /// A buffer of Java's over bytes that stay, and that nobody writes to.
+    pub fn buffer_of(self, bytes: &'static [u8]) -> Option<Object> {
+        let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as sys::jlong);
+        self.fine(call!(self.0, v1_4.NewDirectByteBuffer(start, length)))
+    }
+
+    /// A reference to the object that is valid on all threads until it is let go.
+    pub fn keep(self, object: Object) -> Option<Object> {
+        self.fine(call!(self.0, v1_1.NewGlobalRef(object)))
+    }
+
+    /// Undoes `keep`.
+    pub fn let_go(self, kept: Object) {
+        call!(self.0, v1_1.DeleteGlobalRef(kept));
+    }
+
     /// Elements of an array of objects.
     pub fn length(self, array: Object) -> usize {
         usize::try_from(call!(self.0, v1_1.GetArrayLength(array))).unwrap_or(0)

@@ -2,6 +2,7 @@
 //! the main Looper's Printer.
 #![allow(unsafe_code)]
 
+use super::embedded;
 use super::env::{Env, Object};
 use super::looper;
 use crate::log_warn;
@@ -25,9 +26,8 @@ fn class(env: Env) -> Option<Object> {
     env.get(loader, c"loadClass", c"(Ljava/lang/String;)Ljava/lang/Class;", &[name])
 }
 
-/// The class, its native methods in place.
-fn ready_class(env: Env) -> Option<Object> {
-    let class = class(env)?;
+/// A class with its native methods in place.
+fn ready(env: Env, class: Object) -> Option<Object> {
     let natives = [
         (c"watch", c"()V", watch as *mut c_void),
         (c"begin", c"()V", begin as *mut c_void),
@@ -66,17 +66,19 @@ fn watched() -> Option<usize> {
     Token::from_raw(raw).filter(|token| slot(token.slot()).is(*token)).map(|_| raw)
 }
 
-/// Sends the main thread a message that has it watch itself.
+/// Sends the main thread a message that has it watch itself. Called by one thread.
 pub(super) fn post(env: Env) -> Option<()> {
-    let message = env.construct(ready_class(env)?, c"()V", &[])?;
+    let class = class(env).or_else(|| embedded::class(env, NAME))?;
+    let message = env.construct(ready(env, class)?, c"()V", &[])?;
     let handler = env.class(c"android/os/Handler")?;
     let handler = env.construct(handler, c"(Landroid/os/Looper;)V", &[looper::main_looper(env)?])?;
     env.ask(handler, c"post", c"(Ljava/lang/Runnable;)Z", &[message])?.then_some(())
 }
 
-/// Is precise mode wanted? Then a Printer of ours is put in before the one that is there.
+/// Is precise mode wanted? Then a Printer of ours is put in before the one that is there. Only a class of the app's can
+/// want it.
 pub(super) fn put_in(env: Env) -> Option<()> {
-    let class = ready_class(env)?;
+    let class = ready(env, class(env)?)?;
     if !env.static_flag(class, c"precise")? {
         return None;
     }

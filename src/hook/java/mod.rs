@@ -2,6 +2,7 @@
 //! a late message is taken by the VM, on a thread that may wait for it (`attached.rs`).
 
 pub mod attached;
+mod embedded;
 mod env;
 mod hooked;
 mod line;

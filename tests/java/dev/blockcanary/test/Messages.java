@@ -4,6 +4,7 @@ import android.os.Handler;
 import android.os.Looper;
 import android.os.Message;
 import android.util.Printer;
+import dalvik.system.InMemoryDexClassLoader;
 
 /** An app of Android's own Looper, Handler and MessageQueue. */
 public final class Messages {
@@ -94,6 +95,16 @@ public final class Messages {
 
     /** The next wait for a message throws. */
     static native void leave();
+
+    /** The app has no class of the library's: its loader knows none. */
+    static void withoutClass() {
+        Thread.currentThread().setContextClassLoader(ClassLoader.getSystemClassLoader().getParent());
+    }
+
+    /** How often a class was defined from the bytes in the library. */
+    static int embedded(int unused) {
+        return InMemoryDexClassLoader.made;
+    }
 
     static void prepare() {
         Looper.prepareMainLooper();
