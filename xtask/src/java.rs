@@ -4,6 +4,7 @@
 //! above all, is Debian's. The VM checks each call of JNI's.
 
 mod dex;
+mod shrunk;
 
 use crate::run::{Outcome, cargo, command, output_of, root, run, run_quietly};
 use crate::zipped::{self, Files};
@@ -41,7 +42,8 @@ pub fn check() -> Outcome {
     let built = Built::new()?;
     built.work.compare_archives()?;
     dex::check(&built.work)?;
-    built.run_tests()
+    built.run_tests()?;
+    shrunk::check(&built)
 }
 
 /// The classes of the Java face, compiled.
