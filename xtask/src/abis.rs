@@ -62,7 +62,7 @@ impl Abi {
 
     /// Where its localised archive is.
     pub fn archive(&self) -> PathBuf {
-        self.archive_in(&root().join("target/android"))
+        self.archive_in(&folder())
     }
 
     /// And where it is below another folder.
@@ -71,9 +71,14 @@ impl Abi {
     }
 }
 
+/// Below which they are.
+pub fn folder() -> PathBuf {
+    root().join("target/android")
+}
+
 /// The localised archives that there are; an error says which are missing.
 pub fn archives() -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
-    archives_in(&root().join("target/android"))
+    archives_in(&folder())
 }
 
 /// And those below another folder.

@@ -6,7 +6,7 @@
 mod calls;
 mod symbols;
 
-use crate::abis::{ABIS, Abi, Made};
+use crate::abis::{self, ABIS, Abi, Made};
 use crate::elsewhere::Standard;
 use crate::run::{Outcome, cargo, command, output_of, root, run};
 use crate::tools;
@@ -40,7 +40,7 @@ pub fn with_features(features: &[&str]) -> Outcome<PathBuf> {
 
 /// What is made with other features does not get into the way of what is made without.
 fn folder(features: &[&str]) -> PathBuf {
-    features.iter().fold(root().join("target/android"), |folder, feature| folder.join(feature))
+    features.iter().fold(abis::folder(), |folder, feature| folder.join(feature))
 }
 
 /// A processor whose archive is made here.
@@ -113,7 +113,6 @@ impl Tools {
         let standard = Standard::of(made.triple).map_err(|error| {
             format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, made.triple)
         })?;
-        let folder = root().join("target/android");
         let archive = abi.archive_in(&self::folder(features));
         let mut build = command("cmake");
         standard.prepare(&mut build);
@@ -130,7 +129,7 @@ impl Tools {
         build.arg(format!("-DTRIPLE={}", made.triple)).arg(format!("-DEMULATION={}", made.emulation));
         define(&mut build, "MANIFEST", &root().join("Cargo.toml"));
         define(&mut build, "HEADER", &header());
-        define(&mut build, "TARGET_DIR", &folder.join("cargo"));
+        define(&mut build, "TARGET_DIR", &abis::folder().join("cargo"));
         define(&mut build, "ARCHIVE", &archive);
         define(&mut build, "LINKER", &self.ld);
         define(&mut build, "OBJCOPY", &self.objcopy);

@@ -6,7 +6,7 @@ use crate::run::{Outcome, command, root, run_quietly};
 use std::path::PathBuf;
 
 /// D8 and R8, which make of classes what Android runs.
-pub const R8: &str = "com.android.tools:r8:8.5.35";
+const R8: &str = "com.android.tools:r8:8.5.35";
 /// The first system that defines a class from bytes.
 const MIN_API: &str = "26";
 

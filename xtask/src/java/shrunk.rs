@@ -1,5 +1,5 @@
 //! Apps are shrunk: R8 leaves out and renames what it sees no use of. With the rules that the library brings along, what is
-//! left of its classes still works; without them it would not, which is looked at first.
+//! left of its classes still works; without them it does not, which is looked at, too.
 
 use super::{Built, PACKAGE, Work, files};
 use crate::run::{Outcome, root, run_quietly};
