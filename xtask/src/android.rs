@@ -8,7 +8,7 @@ mod symbols;
 
 use crate::abis::{self, ABIS, Abi, Made};
 use crate::elsewhere::Standard;
-use crate::run::{Outcome, cargo, command, output_of, root, run};
+use crate::run::{Outcome, at_once, cargo, command, output_of, root, run};
 use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,8 +28,8 @@ pub fn check() -> Outcome {
 }
 
 /// The archive of one, as all are made.
-pub fn archive(abi: &Abi, made: &Made) -> Outcome<PathBuf> {
-    Tools::find()?.archive(abi, made, &[])
+pub fn archive(abi: &'static Abi, made: &'static Made) -> Outcome<PathBuf> {
+    Tools::find()?.archive(abi, made, &standard(&(abi, made))?, &[])
 }
 
 /// Builds and checks all with the features named; gives the folder that they are in.
@@ -69,20 +69,25 @@ fn unknown(name: &str) -> String {
 fn build(abis: &[Known], features: &[&str]) -> Outcome {
     calls::check()?;
     let tools = Tools::find()?;
-    let mut sizes = String::new();
-    for (abi, made) in abis {
-        println!("   {}", abi.name);
-        let archive = tools.archive(abi, made, features)?;
+    // What is installed is installed by one after the other.
+    let ready = abis.iter().map(|known| Ok((*known, standard(known)?))).collect::<Outcome<Vec<_>>>()?;
+    let lines = at_once(&ready, |((abi, made), standard)| {
+        let archive = tools.archive(abi, made, standard, features)?;
         tools.exports(&archive)?;
         let undefined = output_of(command(&tools.nm).arg("--undefined-only").arg(&archive))?;
         let checked = symbols::check(&undefined, made.processor, OLDEST);
         let (strong, weak) = checked.map_err(|error| format!("{}: {error}", abi.name))?;
         let bytes = std::fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
-        sizes +=
-            &format!("{} {bytes} bytes, needs {strong} symbols of API {OLDEST}, {weak} newer\n", archive.display());
-    }
-    print!("{sizes}");
+        Ok(format!("{} {bytes} bytes, needs {strong} symbols of API {OLDEST}, {weak} newer\n", archive.display()))
+    })?;
+    print!("{}", lines.concat());
     Ok(())
+}
+
+/// What is there of Rust for one.
+fn standard((abi, made): &Known) -> Outcome<Standard> {
+    let lacks = format!("{}: `rustup target add {}` brings what Rust lacks for it", abi.name, made.triple);
+    Standard::of(made.triple).map_err(|error| format!("{lacks}, or: {error}"))
 }
 
 /// What takes archives apart and makes them anew.
@@ -109,10 +114,7 @@ impl Tools {
     }
 
     /// Built by the toolchain or another compiler, then localised by what CMake does it with.
-    fn archive(&self, abi: &Abi, made: &Made, features: &[&str]) -> Outcome<PathBuf> {
-        let standard = Standard::of(made.triple).map_err(|error| {
-            format!("{}: `rustup target add {}` brings what Rust lacks for it, or: {error}", abi.name, made.triple)
-        })?;
+    fn archive(&self, abi: &Abi, made: &Made, standard: &Standard, features: &[&str]) -> Outcome<PathBuf> {
         let archive = abi.archive_in(&self::folder(features));
         let mut build = command("cmake");
         standard.prepare(&mut build);
@@ -129,7 +131,7 @@ impl Tools {
         build.arg(format!("-DTRIPLE={}", made.triple)).arg(format!("-DEMULATION={}", made.emulation));
         define(&mut build, "MANIFEST", &root().join("Cargo.toml"));
         define(&mut build, "HEADER", &header());
-        define(&mut build, "TARGET_DIR", &abis::folder().join("cargo"));
+        define(&mut build, "TARGET_DIR", &abis::folder().join("cargo").join(abi.name));
         define(&mut build, "ARCHIVE", &archive);
         define(&mut build, "LINKER", &self.ld);
         define(&mut build, "OBJCOPY", &self.objcopy);

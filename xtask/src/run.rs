@@ -1,8 +1,10 @@
 //! Running other programs: what they print is seen, and a failure names the command.
 
 use std::ffi::OsStr;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a command of xtask gives: nothing, or one line that says what went wrong.
 pub type Outcome<T = ()> = Result<T, String>;
@@ -51,6 +53,23 @@ pub fn output_of(command: &mut Command) -> Outcome<String> {
     }
 }
 
+/// What `work` makes of each item, in their order; as many at a time as there are processors. The first error by that order
+/// is given when all have ended.
+pub fn at_once<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> Outcome<T> + Sync) -> Outcome<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut made: Vec<(usize, Outcome<T>)> = std::thread::scope(|scope| {
+        let one = || {
+            let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < items.len());
+            std::iter::from_fn(take).map(|place| (place, work(&items[place]))).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    made.sort_by_key(|(place, _)| *place);
+    made.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
 /// The command as one would type it.
 fn line(command: &Command) -> String {
     std::iter::once(command.get_program())
@@ -58,4 +77,21 @@ fn line(command: &Command) -> String {
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_done_at_once_comes_back_in_order() {
+        let items: Vec<u32> = (0..50).collect();
+        assert_eq!(
+            at_once(&items, |item| Ok(item * 2)).unwrap(),
+            items.iter().map(|item| item * 2).collect::<Vec<_>>()
+        );
+        let wrong = |item: &u32| if item % 20 == 19 { Err(format!("{item} is wrong")) } else { Ok(()) };
+        assert_eq!(at_once(&items, wrong).unwrap_err(), "19 is wrong");
+        assert!(at_once(&[], wrong).unwrap().is_empty());
+    }
 }

@@ -1,7 +1,9 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{android, bionic, cmake, contract, documents, header, java, machines, reports, tools};
+use crate::{android, bionic, cmake, contract, dist, documents, header, java, machines, reports, tools};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// The command.
 pub fn main(mut args: pico_args::Arguments) -> Outcome {
@@ -9,6 +11,7 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     let with_java = !args.contains("--no-java");
     let rootfs: Option<String> = args.opt_value_from_str("--bionic").map_err(|error| error.to_string())?;
     crate::nothing_left(args)?;
+    step("packages");
     tools::ensure_packages(&[tools::PACKAGES, tools::ANDROID, tools::SDL])?;
     tools::ensure_components()?;
 
@@ -36,6 +39,8 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     if with_android {
         step("archives for Android");
         android::check()?;
+        step("what is handed out");
+        dist::make()?;
     }
     for machine in machines::ALL.into_iter().filter(|_| with_machines) {
         step(machine.name());
@@ -45,9 +50,12 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
         step("Android's C library");
         bionic::check(&rootfs)?;
     }
+    step("all passed");
     Ok(())
 }
 
+/// Says what begins, and how long all before it has taken.
 fn step(name: &str) {
-    println!("== {name}");
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    println!("== {name} ({} s)", BEGAN.get_or_init(Instant::now).elapsed().as_secs());
 }
