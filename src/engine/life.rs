@@ -115,6 +115,7 @@ pub fn is_in_callback() -> bool {
 }
 
 /// Is there an installation that may be used?
+#[inline(never)]
 pub fn check_installed() -> Result<(), Refusal> {
     use_it().map(drop)
 }
@@ -351,6 +352,7 @@ pub fn at_exit() {
 }
 
 /// Waits for something that `progress` tells, and looks often, because it does not tell everything. `false`: it has not come.
+#[inline(never)]
 fn wait_until(handles: &Handles, end: Ticks, is_so: &mut dyn FnMut() -> bool) -> bool {
     while !is_so() {
         if Ticks::now() >= end {

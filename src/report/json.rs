@@ -53,12 +53,14 @@ struct Json<'s, 'a> {
 
 impl Json<'_, '_> {
     /// A key of the report itself, after another one.
+    #[inline(never)]
     fn key(&mut self, name: &str) {
         self.sink.text(",\n");
         self.name(name);
     }
 
     /// A key of an object within it, after another one.
+    #[inline(never)]
     fn inner(&mut self, name: &str) {
         self.sink.text(",");
         self.name(name);

@@ -66,6 +66,7 @@ impl FileName {
     }
 
     /// The name for a call.
+    #[inline(never)]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }

@@ -155,6 +155,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The frame at a place.
+    #[inline(never)]
     pub fn get(&self, index: usize) -> Option<Frame<'a>> {
         if index >= self.count {
             return None;

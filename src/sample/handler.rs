@@ -85,7 +85,7 @@ unsafe fn fill(answer: &mut Answer, context: *const c_void) {
     let mut head = Head {
         // SAFETY: null or a static.
         stretch: unsafe { DESK.stretch.load(Relaxed).as_ref() }.map_or(1, |stretch| stretch.load(Relaxed)),
-        at: Ticks::now().0,
+        at: Ticks::now_inlined().0,
         pc: 0,
         sp: 0,
         copied: 0,

@@ -8,7 +8,7 @@ use super::modules::Modules;
 use super::named::Named;
 use super::namer;
 use super::request::{Ask, Requests, Silence, Way};
-use super::stack::AnsweredStack;
+use super::stack::StackMemory;
 use crate::abi::bc_sample_method;
 use crate::sys::clock::{self, Ticks};
 use crate::sys::counters::{SAMPLES_LOST, SAMPLES_TAKEN, SAMPLES_UNANSWERED, SIGNALS_SENT};
@@ -324,14 +324,8 @@ impl Sampler {
         let registers = registers_of(at);
         // Its frames are overwritten now.
         self.last_wait = None;
-        let Tools { walker, memory } = &mut *self.tools;
-        memory.begin_stack(at.sp, subject.stack.end);
-        let mut stack = Stack::new(self.frames);
-        walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
-        if self.modules.have_changed(&stack, memory.behind()) {
-            memory.forget();
-            walker.walk(&registers, memory, self.modules.table(), subject.stack, &mut stack);
-        }
+        self.tools.memory.begin_stack(at.sp, subject.stack.end);
+        let stack = unwind(self.tools, &mut self.modules, self.frames, &registers, None, subject.stack);
         // A thread that has not run waits as it did.
         let known = subject.state.filter(|(then_ns, _)| *then_ns == cpu_ns);
         let Some(state) = known.map(|(_, state)| state).or_else(|| activity::state(files)) else { return false };
@@ -425,15 +419,8 @@ impl Sampler {
         let registers = answer.registers();
         // Its frames are overwritten now.
         self.last_wait = None;
-        let Tools { walker, memory } = &mut *self.tools;
-        memory.forget();
-        let memory = AnsweredStack { answer, high: subject.stack.end, rest: memory };
-        let mut stack = Stack::new(self.frames);
-        walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
-        if self.modules.have_changed(&stack, memory.rest.behind()) {
-            memory.rest.forget();
-            walker.walk(&registers, &memory, self.modules.table(), subject.stack, &mut stack);
-        }
+        self.tools.memory.forget();
+        let stack = unwind(self.tools, &mut self.modules, self.frames, &registers, Some(answer), subject.stack);
         keep(&stack, bc_sample_method::BC_SAMPLE_SIGNAL, sample);
         true
     }
@@ -444,6 +431,26 @@ impl Sampler {
             self.modules.new_stretch();
         }
     }
+}
+
+/// A stack; once more, where modules have come or gone below it.
+fn unwind<'f>(
+    tools: &mut Tools,
+    modules: &mut Modules,
+    frames: &'f mut [u64],
+    registers: &Registers,
+    answer: Option<&Answer>,
+    bounds: Span,
+) -> Stack<'f> {
+    let Tools { walker, memory } = tools;
+    let memory = StackMemory { answer, high: bounds.end, rest: memory };
+    let mut stack = Stack::new(frames);
+    walker.walk(registers, &memory, modules.table(), bounds, &mut stack);
+    if modules.have_changed(&stack, memory.rest.behind()) {
+        memory.rest.forget();
+        walker.walk(registers, &memory, modules.table(), bounds, &mut stack);
+    }
+    stack
 }
 
 /// Does this state letter mean that the thread has ended? Something of the process's first one stays until all have.

@@ -1,36 +1,41 @@
-//! The memory that an answered stack is unwound from.
+//! The memory that a stack is unwound from.
 
 use super::answer::Answer;
 use crate::unwind::memory::{Copied, Memory};
 
-/// The copy of the stack's lowest end; above it nothing but the frame records that the handler has followed, because the
-/// thread runs on and changes the rest; outside of the stack everything, for the tables of the modules.
-pub struct AnsweredStack<'a, M> {
-    /// What the thread answered.
-    pub answer: &'a Answer,
+/// The memory of a thread that waits, or what one that runs has answered. One type for both: what unwinds by it is large.
+pub struct StackMemory<'a, M> {
+    /// What it answered, if it was asked.
+    pub answer: Option<&'a Answer>,
     /// Where its stack ends; 0 where that is not known.
     pub high: u64,
     /// Everything else.
     pub rest: M,
 }
 
-impl<M: Memory> Memory for AnsweredStack<'_, M> {
+impl<M: Memory> Memory for StackMemory<'_, M> {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
-        let copied = Copied { base: self.answer.head.sp, bytes: self.answer.stack(), rest: Above(self) };
-        copied.read(address, out)
+        let Some(answer) = self.answer else { return self.rest.read(address, out) };
+        let rest = Above { answer, high: self.high, rest: &self.rest };
+        Copied { base: answer.head.sp, bytes: answer.stack(), rest }.read(address, out)
     }
 }
 
-/// What is not in the copy.
-struct Above<'s, 'a, M>(&'s AnsweredStack<'a, M>);
+/// What is not in the copy of the stack's lowest end: above it nothing but the frame records that the handler has followed,
+/// because the thread runs on and changes the rest; outside of the stack everything, for the tables of the modules.
+struct Above<'a, M> {
+    answer: &'a Answer,
+    high: u64,
+    rest: M,
+}
 
-impl<M: Memory> Memory for Above<'_, '_, M> {
+impl<M: Memory> Memory for Above<'_, M> {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
         const WORD: u64 = size_of::<usize>() as u64;
-        if !(self.0.answer.head.sp..self.0.high).contains(&address) {
-            return self.0.rest.read(address, out);
+        if !(self.answer.head.sp..self.high).contains(&address) {
+            return self.rest.read(address, out);
         }
-        let records = self.0.answer.records();
+        let records = self.answer.records();
         let found = records.partition_point(|record| record.at.saturating_add(WORD) < address);
         let Some(record) = records.get(found) else { return false };
         let value = if address == record.at.saturating_add(WORD) {
@@ -77,7 +82,7 @@ mod tests {
         let mut answer = Box::new(Answer { head, copy: [7; COPY], records: [Record::default(); RECORDS] });
         answer.records[0] = Record { at: 0x2000, return_address: 0xaaaa };
         answer.records[1] = Record { at: 0x3000, return_address: 0xbbbb };
-        let memory = AnsweredStack { answer: &answer, high: 0x4000, rest: Nothing };
+        let memory = StackMemory { answer: Some(&answer), high: 0x4000, rest: Nothing };
         const WORD: u64 = size_of::<usize>() as u64;
         assert_eq!(memory.word(0x1008), Some(0x0707_0707_0707_0707 & usize::MAX as u64));
         assert_eq!(memory.word(0x2000), Some(0x3000));

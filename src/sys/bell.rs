@@ -13,6 +13,7 @@ impl Bell {
     }
 
     /// Wakes who sleeps, or keeps from sleeping who is about to. A system call.
+    #[inline(never)]
     pub fn ring(&self) {
         self.0.fetch_add(1, Release);
         futex::wake_all(&self.0);

@@ -30,6 +30,7 @@ impl Fd {
 }
 
 impl Drop for Fd {
+    #[inline(never)]
     fn drop(&mut self) {
         if !descriptors::closes(self.0) {
             return;

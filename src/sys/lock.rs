@@ -27,13 +27,7 @@ impl<T> Lock<T> {
 
     /// Waits for the value.
     pub fn lock(&self) -> Held<'_, T> {
-        if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            let begin = Ticks::now();
-            while self.word.swap(2, Acquire) != 0 {
-                futex::wait(&self.word, 2, None);
-            }
-            thread::has_waited(Ticks::now().since(begin));
-        }
+        take(&self.word);
         Held(self)
     }
 
@@ -49,11 +43,29 @@ impl<T> Lock<T> {
     }
 }
 
+/// Once for locks of all types and all places that take one.
+#[inline(never)]
+fn take(word: &AtomicU32) {
+    if word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+        return;
+    }
+    let begin = Ticks::now();
+    while word.swap(2, Acquire) != 0 {
+        futex::wait(word, 2, None);
+    }
+    thread::has_waited(Ticks::now().since(begin));
+}
+
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        if self.0.word.swap(0, Release) == 2 {
-            futex::wake_all(&self.0.word);
-        }
+        give_back(&self.0.word);
+    }
+}
+
+#[inline(never)]
+fn give_back(word: &AtomicU32) {
+    if word.swap(0, Release) == 2 {
+        futex::wake_all(word);
     }
 }
 

@@ -104,14 +104,20 @@ impl Mapping {
     }
 
     fn reserve<T>(&mut self, count: usize) -> Option<NonNull<T>> {
-        let start = self.used.checked_next_multiple_of(align_of::<T>())?;
-        let end = start.checked_add(size_of::<T>().checked_mul(count)?)?;
+        self.reserve_bytes(align_of::<T>(), size_of::<T>().checked_mul(count)?).map(NonNull::cast)
+    }
+
+    /// The same for all types, so not inlined into each use.
+    #[inline(never)]
+    fn reserve_bytes(&mut self, align: usize, bytes: usize) -> Option<NonNull<u8>> {
+        let start = self.used.checked_next_multiple_of(align)?;
+        let end = start.checked_add(bytes)?;
         if end > self.bytes {
             return None;
         }
         self.used = end;
         // SAFETY: `start` lies within the mapping.
-        Some(unsafe { self.base.add(start) }.cast())
+        Some(unsafe { self.base.add(start) })
     }
 
     /// Its size.

@@ -218,6 +218,7 @@ pub fn memory_kb(meminfo: &[u8], key: &[u8]) -> Option<u64> {
     number(rest.trim_ascii().strip_suffix(b"kB")?.trim_ascii())
 }
 
+#[inline(never)]
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

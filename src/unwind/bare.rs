@@ -22,6 +22,7 @@ pub struct Found {
 }
 
 /// The caller by x30, or `None` where the frame record leads on, or nothing is known.
+#[inline(never)]
 pub fn caller(
     registers: &Registers,
     stepper: &mut Stepper,

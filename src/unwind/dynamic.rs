@@ -89,6 +89,7 @@ pub fn entries(image: &Image, memory: &impl Memory, each: &mut dyn FnMut(u64, u6
 /// Where an address that the section tells is in memory, 0 for one outside of the module.
 ///
 /// Loaders that relocate the section's addresses and loaders that don't are told apart by where the address points.
+#[inline(never)]
 pub fn placed(image: &Image, value: u64) -> u64 {
     let moved = image.bias.wrapping_add(value);
     [value, moved].into_iter().find(|address| image.span.holds(*address)).unwrap_or(0)

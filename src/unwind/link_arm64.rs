@@ -41,6 +41,7 @@ enum Stub {
     Other,
 }
 
+#[inline(never)]
 fn stub(word: u32) -> Option<Stub> {
     // x16 or x17.
     let scratch = |shift: u32| word >> shift & 0x1e == 16;

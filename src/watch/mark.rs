@@ -38,7 +38,7 @@ fn misused() {
 #[inline(always)]
 pub fn begin(raw: usize, what: *const c_char, tag: u64) {
     let Some(slot) = own(raw) else { return misused() };
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     if late_stretch(slot, now, GATE.opened()).is_some() {
         return begin_slowly(slot, now, what, tag);
     }
@@ -73,7 +73,7 @@ fn begun(is_named: bool) {
 #[inline(always)]
 pub fn end(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     if late_stretch(slot, now, GATE.opened()).is_some() || slot.marks.is_allowed() {
         return end_slowly(slot, now);
     }
@@ -102,7 +102,7 @@ fn end_slowly(slot: &Slot, now: Ticks) {
 #[inline(always)]
 pub fn beat(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     slot.marks.beat(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed));
     bell::notice();
@@ -111,7 +111,7 @@ pub fn beat(raw: usize) {
 /// The loop has nothing to do: all its dispatches are closed, and it does not beat.
 pub fn idle(raw: usize) {
     let Some(slot) = own(raw) else { return misused() };
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     if slot.marks.is_allowed() {
         end_allowances_above(slot, now, 0);
@@ -147,7 +147,7 @@ pub fn allow_begin(raw: usize, allowance_ns: Option<u64>, why: *const c_char) ->
     if slot.marks.allowances().count() as usize >= MOST {
         return Err(Refusal::Full);
     }
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     slot.marks.change_allowances(now, slot.limit_ns.load(Relaxed), |allowances, depth| {
         allowances.begin(now, allowance_ns, why, depth);
@@ -161,7 +161,7 @@ pub fn allow_end(raw: usize) -> Result<(), Refusal> {
     let slot = own_or_why(raw)?;
     let count = slot.marks.allowances().count();
     let Some(innermost) = count.checked_sub(1) else { return Err(Refusal::None) };
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     if slot.marks.allowances().latest().is_some_and(|latest| latest.place == innermost as usize) {
         close_allowed_stretch(slot, now);
     }
@@ -199,7 +199,7 @@ fn close_allowed_stretch(slot: &Slot, now: Ticks) {
 /// A poll begins: the time from the last one's return is over, and the thread waits.
 #[inline]
 pub fn poll_begins(slot: &Slot) {
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     slot.marks.poll_begins(now, GATE.undisturbed());
 }
@@ -207,7 +207,7 @@ pub fn poll_begins(slot: &Slot) {
 /// A poll has returned `result`; `from_callback`: straight from a callback, whose end then is the begin of this stretch.
 #[inline]
 pub fn poll_returns(slot: &Slot, result: i32, from_callback: bool) {
-    let now = if from_callback { None } else { Some(Ticks::now()) };
+    let now = if from_callback { None } else { Some(Ticks::now_inlined()) };
     slot.marks.poll_returns(now, slot.limit_ns.load(Relaxed), i64::from(result) as u64);
     bell::notice();
 }
@@ -215,7 +215,7 @@ pub fn poll_returns(slot: &Slot, result: i32, from_callback: bool) {
 /// A looper's callback begins inside a poll (or outside of any that we know).
 #[inline]
 pub fn callback_begins(slot: &Slot, address: u64) -> Outer {
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     let outer = slot.marks.callback_begins(now, slot.limit_ns.load(Relaxed), CALLBACK.as_ptr(), address);
     bell::notice();
@@ -225,7 +225,7 @@ pub fn callback_begins(slot: &Slot, address: u64) -> Outer {
 /// It ends.
 #[inline]
 pub fn callback_ends(slot: &Slot, outer: Outer) {
-    let now = Ticks::now();
+    let now = Ticks::now_inlined();
     close_stretch(slot, now);
     slot.marks.callback_ends(now, GATE.undisturbed(), slot.limit_ns.load(Relaxed), outer);
 }

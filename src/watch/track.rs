@@ -59,7 +59,7 @@ impl Track {
     /// Of a loop that is seen for the first time.
     pub fn new(token: usize, slot: &Slot, dumpable_window: bool) -> Track {
         let tid = slot.tid.load(Relaxed);
-        let now = Ticks::now();
+        let now = Ticks::now_inlined();
         let mut track = Track { token, closings: GATE.closings(), ..Track::NONE };
         if tid == 0 {
             return track;
@@ -91,7 +91,7 @@ impl Track {
         if before.at == Ticks(0) || clock::thread_cpu(tid) != Some(before.cpu_ns) {
             self.counters = Scheduling::read(tid, self.files.as_ref());
         }
-        self.counters.0.at = Ticks::now();
+        self.counters.0.at = Ticks::now_inlined();
         self.counters.0
     }
 

@@ -4,6 +4,8 @@
 //! refers to nothing, both linked by lld with `--gc-sections`. Nothing of Android's is needed: a library may leave symbols to
 //! the loader.
 
+mod parts;
+
 use crate::abis::{Abi, Made};
 use crate::android;
 use crate::run::{Outcome, command, output_of, root, run_quietly};
@@ -36,12 +38,18 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     let folder = root().join("target/size");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut table = String::from(HEAD);
+    let mut by_part = None;
     for (abi, made) in android::all() {
         let archive = android::archive(abi, made)?;
-        let loaded = |name: &str, functions: &[String]| -> Outcome<Loaded> {
-            let library = link(&folder, abi, made, &archive, name, functions)?;
+        let link = |name: &str, functions: &[String]| link(&folder, abi, made, &archive, name, functions);
+        let loaded = |name: &str, functions: &[String]| {
+            let library = link(name, functions)?;
+            run_quietly(command("llvm-strip").arg(&library))?;
             Loaded::of(&library)
         };
+        if by_part.is_none() {
+            by_part = Some((abi.name, parts::of(&link("named-all", &all)?)?, parts::of(&link("named-few", &few)?)?));
+        }
         let (none, all, few) = (loaded("none", &[])?, loaded("all", &all)?, loaded("few", &few)?);
         let [all, few] = [all.less(&none), few.less(&none)];
         let kib = |bytes: u64| bytes.div_ceil(1024);
@@ -57,6 +65,8 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
             kib(all.linking),
         );
     }
+    let (abi, of_all, of_few) = by_part.ok_or("no ABI is built")?;
+    let _ = write!(table, "\n{}", parts::table(abi, &of_all, &of_few));
     let _ = write!(table, "\n{}", TAIL.replace("{all}", &kib_of(BARS[0])).replace("{few}", &kib_of(BARS[1])));
     print!("{table}");
     let path = root().join("docs/size.md");
@@ -81,9 +91,14 @@ library hands on all functions and so has all. Made by `cargo xtask size`.
 const TAIL: &str = "\
 The goal was {all} KiB with all functions and {few} KiB with few, and is missed. Few functions are hardly less than all,
 because what a block becomes is decided at run time: whoever installs the library may get stacks, causes, reports in two
-formats, the flight recorder and its recovery. The code is spread evenly: no function has more than a fifteenth of it.
-What is not code of those parts is small: formatting and panics of Rust's `core` are a twentieth, reading of unwind tables
-by `gimli` another. The unwind tables let debuggers and crash handlers walk through the library's frames.
+formats, the flight recorder and its recovery. The table of parts shows what a library could weigh that leaves out at link
+time what it does not use: even stacks alone (`unwind`, `sample`, `sys`) and their judging (`watch`) are more than the goal.
+No function has more than a fifteenth of the code. The unwind tables let debuggers and crash handlers walk through the
+library's frames.
+
+What is called from many places off the hot path is no part of each (`#[inline(never)]`), and what unwinding reads from has
+one type, so that there is one of it. `CARGO_PROFILE_RELEASE_OPT_LEVEL=z` in the environment of the build makes it all a
+twentieth smaller; marks then take calls of pieces that they share with other functions, so it is not the default.
 ";
 
 /// The header's functions.
@@ -115,7 +130,6 @@ fn link(folder: &Path, abi: &Abi, made: &Made, archive: &Path, name: &str, funct
         "-shared",
         "--gc-sections",
         "--exclude-libs=ALL",
-        "--strip-all",
         "--hash-style=gnu",
         "-z",
         "max-page-size=16384",

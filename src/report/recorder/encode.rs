@@ -85,6 +85,7 @@ pub fn encode(block: &Block, context: &Context, known: &mut Known, room: &mut [u
 }
 
 impl Encoder<'_> {
+    #[inline(never)]
     fn bytes(&mut self, bytes: &[u8]) {
         let end = self.used.saturating_add(bytes.len());
         match self.room.get_mut(self.used..end) {
