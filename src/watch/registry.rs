@@ -13,6 +13,7 @@ use crate::sys::fork;
 use crate::sys::lock::Lock;
 use crate::sys::thread::{self, ExitKey};
 use core::ffi::c_void;
+use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
 
 /// What an installation says of loops. The lock is the registry's: whoever changes who is watched holds it.
@@ -30,12 +31,14 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 /// Number of the key that tells when a thread ends, -1 for none. Its value in a thread is the thread's last token.
 static KEY: AtomicI64 = AtomicI64::new(-1);
 
+// Hooks are hidden from the compiler: who sees that there is but one calls it directly, and no program is linked without it.
+
 /// What is called when a thread that polled a looper has ended; 0 for nothing.
 static LOOPER_GONE: AtomicUsize = AtomicUsize::new(0);
 
 /// `hook` is told the looper of each thread that polled one and ends.
 pub fn on_looper_gone(hook: fn(usize)) {
-    LOOPER_GONE.store(hook as usize, Release);
+    LOOPER_GONE.store(black_box(hook as usize), Release);
 }
 
 /// What is called with the slot of a heartbeat that is given up; 0 for nothing.
@@ -43,7 +46,7 @@ static PROBE_GONE: AtomicUsize = AtomicUsize::new(0);
 
 /// `hook` ends a heartbeat at its looper.
 pub fn on_probe_gone(hook: fn(&Slot)) {
-    PROBE_GONE.store(hook as usize, Release);
+    PROBE_GONE.store(black_box(hook as usize), Release);
 }
 
 /// Why a loop cannot be watched.

@@ -29,14 +29,16 @@ const FEW: &[&str] = &[
 /// Bytes that it may be, with all functions and with few.
 const BARS: [u64; 2] = [96 * 1024, 64 * 1024];
 
+/// What calls `src/hook` if there is anything to be called.
+const MOST_OF_HOOKS: u64 = 2048;
+
 /// The command.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     crate::nothing_left(args)?;
     tools::ensure_packages(&[tools::BIONIC, tools::LLVM])?;
     let all = functions()?;
-    let few: Vec<String> = FEW.iter().map(|name| name.to_string()).collect();
-    let folder = root().join("target/size");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let few = few();
+    let folder = folder()?;
     let mut table = String::from(HEAD);
     let mut by_part = None;
     for (abi, made) in android::all() {
@@ -73,6 +75,29 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
     std::fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Fails where the few functions bring those along that leave marks for others, which a program has to ask for.
+pub fn check() -> Outcome {
+    let (abi, made) = android::all().next().ok_or("no ABI is built")?;
+    let folder = folder()?;
+    let few = parts::of(&link(&folder, abi, made, &abi.archive(), "named-few", &few())?)?;
+    match few.get("hook") {
+        Some(bytes) if *bytes > MOST_OF_HOOKS => {
+            Err(format!("{}: {bytes} bytes of src/hook in a program that calls none of it", abi.name))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn few() -> Vec<String> {
+    FEW.iter().map(|name| name.to_string()).collect()
+}
+
+fn folder() -> Outcome<PathBuf> {
+    let folder = root().join("target/size");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
 fn kib_of(bytes: u64) -> String {
     (bytes / 1024).to_string()
 }
@@ -89,10 +114,11 @@ library hands on all functions and so has all. Made by `cargo xtask size`.
 ";
 
 const TAIL: &str = "\
-The goal was {all} KiB with all functions and {few} KiB with few, and is missed. Few functions are hardly less than all,
-because what a block becomes is decided at run time: whoever installs the library may get stacks, causes, reports in two
-formats, the flight recorder and its recovery. The table of parts shows what a library could weigh that leaves out at link
-time what it does not use: even stacks alone (`unwind`, `sample`, `sys`) and their judging (`watch`) are more than the goal.
+The goal was {all} KiB with all functions and {few} KiB with few, and is missed. A program that does not ask for loopers,
+frames or interposed modules has nothing of those (`cargo xtask test` checks it). The rest comes with every install, because
+what a block becomes is decided at run time: it may get stacks, causes, reports in two formats, the flight recorder and its
+recovery. The table of parts shows what a library could weigh that had less: even stacks alone (`unwind`, `gimli`, `sample`,
+`sys`) and their judging (`watch`) are more than the goal.
 No function has more than a fifteenth of the code. The unwind tables let debuggers and crash handlers walk through the
 library's frames.
 

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{android, bionic, cmake, contract, dist, documents, header, java, machines, reports, tools};
+use crate::{android, bionic, cmake, contract, dist, documents, header, java, machines, reports, size, tools};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -39,6 +39,7 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     if with_android {
         step("archives for Android");
         android::check()?;
+        size::check()?;
         step("what is handed out");
         dist::make()?;
     }
