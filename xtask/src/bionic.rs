@@ -7,6 +7,8 @@
 //! the same in both C libraries, but for those of `sigaction` and for the numbers that `sysconf` takes: tests that use
 //! these run elsewhere, and so do those of fibers, for which Android has no functions.
 
+mod prebuilt;
+
 use crate::elsewhere::{PATIENCE_S, Program, Standard, World};
 use crate::run::{Outcome, command, root, run};
 use crate::tools;
@@ -70,7 +72,8 @@ pub fn check(rootfs: &str) -> Outcome {
         patience_s: PATIENCE_S,
     };
     world.build_archive()?;
-    PROGRAMS.iter().try_for_each(|program| world.test(program))
+    PROGRAMS.iter().try_for_each(|program| world.test(program))?;
+    prebuilt::check(world)
 }
 
 fn link_with(libraries: &Path) -> Vec<String> {

@@ -10,6 +10,9 @@
 #ifndef DT_RELR
 #define DT_RELR 36
 #endif
+#define DT_ANDROID_REL 0x6000000f
+#define DT_ANDROID_RELA 0x60000011
+#define DT_ANDROID_RELR 0x6fffe000
 
 #if __ELF_NATIVE_CLASS == 64
 #define SYMBOL_OF(info) ELF64_R_SYM(info)
@@ -56,11 +59,53 @@ static void take(struct words *words, uintptr_t bias, const ElfW(Sym) *symbols, 
   }
 }
 
+static intptr_t packed_number(const unsigned char **at) {
+  uintptr_t value = 0;
+  unsigned shift = 0;
+  unsigned char byte;
+  do {
+    byte = *(*at)++;
+    value |= (uintptr_t)(byte & 0x7f) << shift;
+    shift += 7;
+  } while (byte & 0x80);
+  if (byte & 0x40 && shift < 8 * sizeof value) {
+    value |= UINTPTR_MAX << shift;
+  }
+  return (intptr_t)value;
+}
+
+/* Android's own packing: groups that have some of offset, kind and addend in common. */
+static void read_packed(struct words *words, uintptr_t bias, const ElfW(Sym) *symbols, const char *strings,
+                        const unsigned char *at) {
+  enum { SAME_INFO = 1, SAME_STEP = 2, SAME_ADDEND = 4, ADDENDS = 8 };
+  CHECK(memcmp(at, "APS2", 4) == 0, "no packed relocations");
+  at += 4;
+  intptr_t left = packed_number(&at);
+  uintptr_t offset = (uintptr_t)packed_number(&at), info = 0;
+  while (left > 0) {
+    intptr_t count = packed_number(&at), flags = packed_number(&at);
+    uintptr_t step = flags & SAME_STEP ? (uintptr_t)packed_number(&at) : 0;
+    info = flags & SAME_INFO ? (uintptr_t)packed_number(&at) : 0;
+    if ((flags & ADDENDS) && (flags & SAME_ADDEND)) {
+      packed_number(&at);
+    }
+    for (left -= count; count > 0; count--) {
+      offset += flags & SAME_STEP ? step : (uintptr_t)packed_number(&at);
+      info = flags & SAME_INFO ? info : (uintptr_t)packed_number(&at);
+      if ((flags & ADDENDS) && !(flags & SAME_ADDEND)) {
+        packed_number(&at);
+      }
+      take(words, bias, symbols, strings, offset, info);
+    }
+  }
+}
+
 static void read_dynamic(struct words *words, uintptr_t bias, const ElfW(Dyn) *dynamic) {
   const ElfW(Sym) *symbols = NULL;
   const char *strings = NULL;
   uintptr_t table[3] = {0}, size[3] = {0};
   bool slots_have_addends = false;
+  const unsigned char *packed = NULL;
   for (; dynamic->d_tag != DT_NULL; dynamic++) {
     uintptr_t value = dynamic->d_un.d_val;
     switch (dynamic->d_tag) {
@@ -73,8 +118,14 @@ static void read_dynamic(struct words *words, uintptr_t bias, const ElfW(Dyn) *d
       case DT_JMPREL: table[2] = placed(bias, value); break;
       case DT_PLTRELSZ: size[2] = value; break;
       case DT_PLTREL: slots_have_addends = value == DT_RELA; break;
-      case DT_RELR: words->has_relr = true; break;
+      case DT_RELR:
+      case DT_ANDROID_RELR: words->has_relr = true; break;
+      case DT_ANDROID_REL:
+      case DT_ANDROID_RELA: packed = (const unsigned char *)placed(bias, value); break;
     }
+  }
+  if (packed != NULL) {
+    read_packed(words, bias, symbols, strings, packed);
   }
   for (unsigned i = 0; i < 3; i++) {
     bool has_addends = i == 0 || (i == 2 && slots_have_addends);
