@@ -5,7 +5,7 @@ mod report_common;
 
 use blockcanary::abi::{bc_block_state, bc_cause, bc_sample_method};
 use blockcanary::report::block::{
-    Block, Context, CpuTick, OtherThread, OtherThreads, Reasons, Scheduling, SystemLoad, TopThread,
+    Block, Context, CpuTick, JavaStack, OtherThread, OtherThreads, Reasons, Scheduling, SystemLoad, TopThread,
 };
 use blockcanary::report::recorder::Recorder;
 use blockcanary::report::recorder::encode::{Known, encode};
@@ -61,7 +61,11 @@ fn everything_comes_back() {
             scheduling: Scheduling { slices: Some(3), major_faults: Some(1), ..Scheduling::NONE },
             top: &top,
             others: OtherThreads { whose: &whose, samples: others.view(), left_out: Some(2) },
-            java: None,
+            java: Some(JavaStack {
+                time_ns: START_NS + 8 * MS,
+                text: b"a.B.c(B.java:1)\nd.E.f(E.java:2)\n",
+                frames_cut: 3,
+            }),
         },
         ..block(&evidence)
     };

@@ -17,12 +17,14 @@ extern "C" {
 #include "../c/support/blocks.h"
 #include "../c/support/procfs.h"
 }
+#include "reports.h"
 #include "vm.h"
+
+void killed();
 
 namespace {
 
 constexpr const char *WHAT = "dev.blockcanary.test.Messages$Work what=7";
-constexpr const char *ELEMENT = "dev.blockcanary.test.Messages.block(Messages.java:";
 char folder[64];
 
 void begin(bool is_precise, uint32_t threshold_ms) {
@@ -60,32 +62,6 @@ void run_bare(int count, int each = 0, int ms = 0) {
 void run(int count, int each, int ms) {
   run_bare(count, each, ms);
   flush();
-}
-
-/* A report's text. */
-const char *report_at(const char *path) {
-  static char text[1 << 20];
-  FILE *file = fopen(path, "r");
-  CHECK(file != nullptr, "%s", path);
-  size_t length = fread(text, 1, sizeof text - 1, file);
-  fclose(file);
-  text[length] = '\0';
-  return text;
-}
-
-/* Its Java stack, if it has one, up to the next key. */
-const char *java_stack(const char *log_path) {
-  char path[600];
-  snprintf(path, sizeof path, "%s", log_path);
-  char *dot = strrchr(path, '.');
-  CHECK(dot != nullptr, "%s", path);
-  strcpy(dot, ".json");
-  const char *text = strstr(report_at(path), "\"java_stack\":");
-  CHECK(text != nullptr, "no java_stack in %s", path);
-  char *rest = const_cast<char *>(strstr(text, "\"hot_stacks\":"));
-  CHECK(rest != nullptr, "no hot_stacks in %s", path);
-  *rest = '\0';
-  return text;
 }
 
 /* The blocks that have ended: how many are of this message, and how many have the function's Java stack, in both forms. */
@@ -493,4 +469,4 @@ void planted(void) {
 
 CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
       {"from_attached", from_attached}, {"from_library", from_library}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
-      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"costs", costs}, {"planted", planted})
+      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"killed", killed}, {"costs", costs}, {"planted", planted})

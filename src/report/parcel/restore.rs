@@ -62,8 +62,8 @@ impl Parcel {
         let put = |text: &mut TextSpace, string: Option<&[u8]>| string.map_or(ptr::null(), |string| text.put(string));
         self.what = put(&mut self.text, record.what);
         self.detail = put(&mut self.text, record.cause_detail);
-        // A recorder has no room for it.
-        self.java = (0, ptr::null(), 0);
+        let java = record.java();
+        self.java = java.map_or((0, ptr::null(), 0), |java| (java.time_ns, self.text.put(java.text), java.frames_cut));
         self.past = Some(Past::new(&record.surroundings, &mut self.text));
         for (place, tick) in self.ticks.iter_mut().zip(record.ticks()) {
             *place = tick;

@@ -1,9 +1,9 @@
 //! What `encode` has written, read back. Nothing in it is believed: a recorder is a file, and its sum only tells damage.
 
-use super::encode::{EARLIER_STRING, END, NEW_STACK, NO_STRING, OTHER, OWN, UNKNOWN};
+use super::encode::{EARLIER_STRING, END, JAVA, NEW_STACK, NO_STRING, OTHER, OWN, UNKNOWN};
 use super::layout::Reader;
 use crate::abi::{bc_cause, bc_sample_method};
-use crate::report::block::{CAUSES, CpuTick, Scheduling, SystemLoad};
+use crate::report::block::{CAUSES, CpuTick, JavaStack, Scheduling, SystemLoad};
 use crate::report::view::Frame;
 use crate::sample::cause;
 
@@ -122,6 +122,12 @@ pub struct Item<'a> {
     pub stack: u32,
 }
 
+/// What may be left out of a record.
+enum Entry<'a> {
+    Sample(Item<'a>),
+    Java(JavaStack<'a>),
+}
+
 /// A place in the record.
 struct Cursor<'a> {
     held: &'a [u8],
@@ -204,14 +210,18 @@ impl<'a> Cursor<'a> {
     }
 
     /// `None` at the end, and for what is none.
-    fn item(&mut self) -> Option<Item<'a>> {
+    fn entry(&mut self) -> Option<Entry<'a>> {
         let other = match self.u8()? {
+            JAVA => {
+                let (time_ns, frames_cut, text) = (self.u64()?, self.u32()?, self.text()?);
+                return Some(Entry::Java(JavaStack { time_ns, text, frames_cut }));
+            }
             OTHER => {
                 let (tid, name, role, is_watched) = (self.id()?, self.text()?, self.string()?, self.u8()? != 0);
                 Some(Other { tid, name, role, is_watched })
             }
             OWN => None,
-            END | 3.. => return None,
+            END | 4.. => return None,
         };
         let (time_ns, method, thread_state, flags) = (self.u64()?, self.u8()?, self.u8()?, self.u8()?);
         let frames_cut = self.u32()?;
@@ -230,7 +240,7 @@ impl<'a> Cursor<'a> {
             .find(|known| *known as u8 == method)
             .unwrap_or(bc_sample_method::BC_SAMPLE_NO_STACK);
         let (truncated, approximate) = (flags & 1 != 0, flags & 2 != 0);
-        Some(Item { other, time_ns, method, thread_state, truncated, approximate, frames_cut, stack })
+        Some(Entry::Sample(Item { other, time_ns, method, thread_state, truncated, approximate, frames_cut, stack }))
     }
 }
 
@@ -322,8 +332,23 @@ impl<'a> Record<'a> {
 
     /// Samples, in no order.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
+        self.entries().filter_map(|entry| match entry {
+            Entry::Sample(item) => Some(item),
+            Entry::Java(_) => None,
+        })
+    }
+
+    /// The loop's Java stack, where it had one.
+    pub fn java(&self) -> Option<JavaStack<'a>> {
+        self.entries().find_map(|entry| match entry {
+            Entry::Java(stack) => Some(stack),
+            Entry::Sample(_) => None,
+        })
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
         let mut at = Cursor { held: self.held, at: self.items };
-        core::iter::from_fn(move || at.item())
+        core::iter::from_fn(move || at.entry())
     }
 
     /// The frames of a stack, innermost first. Strings are where they stand in the record, so that equal ones are known as

@@ -4,7 +4,7 @@
 //! is used up, samples are left out: threads that have nothing to do with the block go first, the last and the first sample
 //! of the block are the last to go.
 
-use crate::report::block::{Block, Context, CpuTick, OtherThread};
+use crate::report::block::{Block, Context, CpuTick, JavaStack, OtherThread};
 use crate::report::view::{Frame, Frames, Sample};
 use crate::sample::evidence::INTERNAL;
 
@@ -16,12 +16,14 @@ pub const EARLIER_STRING: u16 = u16::MAX - 1;
 pub const NEW_STACK: u32 = u32::MAX;
 /// A number that is not known.
 pub const UNKNOWN: u64 = u64::MAX;
-/// What follows: nothing, a sample of another thread, one of the loop's.
+/// What follows: nothing, a sample of another thread, one of the loop's, the loop's Java stack.
 pub const END: u8 = 0;
 /// See `END`.
 pub const OTHER: u8 = 1;
 /// See `END`.
 pub const OWN: u8 = 2;
+/// See `END`.
+pub const JAVA: u8 = 3;
 /// Most looks at the CPU load that are kept, the latest.
 pub const TICKS: usize = 128;
 
@@ -68,6 +70,9 @@ pub fn encode(block: &Block, context: &Context, known: &mut Known, room: &mut [u
     let last = samples.len().checked_sub(1);
     for sample in last.into_iter().chain(last.filter(|last| *last > 0).map(|_| 0)).filter_map(own) {
         encoder.item(|encoder| encoder.own(&sample));
+    }
+    if let Some(java) = &block.reasons.java {
+        encoder.item(|encoder| encoder.java(java));
     }
     let has_to_do = |other: &(OtherThread, Sample)| other.0.role.is_some_and(|role| role != INTERNAL);
     for (whose, sample) in block.reasons.others.iter().filter(has_to_do) {
@@ -227,6 +232,13 @@ impl Encoder<'_> {
                 self.u16(part);
             }
         }
+    }
+
+    fn java(&mut self, stack: &JavaStack) {
+        self.u8(JAVA);
+        self.u64(stack.time_ns);
+        self.u32(stack.frames_cut);
+        self.string(Some(stack.text));
     }
 
     fn own(&mut self, sample: &Sample) {
