@@ -9,10 +9,15 @@
 
 set(BLOCKCANARY_ENABLED ON CACHE STRING "Is blockcanary::blockcanary the library? May be a generator expression")
 
-# Is the library needed in any configuration?
+# Is the library needed in any configuration? CMake would take a word that it does not know for ON.
 set(BLOCKCANARY_WANTED ON)
-if(NOT BLOCKCANARY_ENABLED MATCHES "\\$<" AND NOT BLOCKCANARY_ENABLED)
-  set(BLOCKCANARY_WANTED OFF)
+if(NOT BLOCKCANARY_ENABLED MATCHES "\\$<")
+  string(TOUPPER "${BLOCKCANARY_ENABLED}" blockcanary_word)
+  if(NOT blockcanary_word MATCHES "^(ON|OFF|TRUE|FALSE|YES|NO|1|0)$")
+    message(FATAL_ERROR "blockcanary: BLOCKCANARY_ENABLED is \"${BLOCKCANARY_ENABLED}\", which is neither ON nor OFF nor a "
+      "generator expression")
+  endif()
+  set(BLOCKCANARY_WANTED "${BLOCKCANARY_ENABLED}")
 endif()
 
 # blockcanary_choose(<target>): an INTERFACE target becomes what BLOCKCANARY_ENABLED says.

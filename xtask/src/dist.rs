@@ -4,13 +4,14 @@
 //! archives for Android with `Android.mk`, the package for Gradle, and the documents.
 
 use crate::run::{Outcome, command, root, run_quietly};
-use crate::{aar, abis, tools};
+use crate::{aar, abis, documents, tools};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Beside the documents, what `Android.mk` needs.
-const FILES: [&str; 10] = [
+/// The documents and what they lead to, and what `Android.mk` needs.
+const FILES: [&str; 13] = [
+    "ARCHITECTURE.md",
     "Android.mk",
     "CHANGELOG.md",
     "LICENSE",
@@ -18,9 +19,11 @@ const FILES: [&str; 10] = [
     "c/interpose/looper.c",
     "c/noop/looper.c",
     "c/noop/noop.c",
+    "cmake",
     "docs",
     "examples-c",
     "include",
+    "java",
 ];
 
 /// Names of the sums.
@@ -52,6 +55,7 @@ pub fn make() -> Outcome<PathBuf> {
     }
     let name = package.file_name().unwrap_or_default();
     copy(&package, &folder.join(name))?;
+    documents::check_links(&folder)?;
     write(&folder.join(SUMS), sums(&folder)?.as_bytes())?;
     Ok(folder)
 }
