@@ -898,7 +898,9 @@ void bc_config_init(struct bc_config *config, size_t struct_size);
  * thread. The time from one callback to the next is a stretch: a longer one than the threshold is a block ("frame", its
  * tag is the display's time of the frame before), whatever kept the thread. `bc_loop_stats_get` counts each time from
  * frame to frame by the display's clock, and in `missed_frames` the periods of the display that went by without one, at
- * whatever rate it has. A second call renames the loop and gives the same token. `name` is copied; NULL: "frames".
+ * whatever rate it has. A second call renames the loop and gives the same token. `name` is copied; NULL: "frames". What
+ * keeps the thread while another loop of it is watched is a block of each: the dispatch says what it was, this one that
+ * frames were missed for it.
  *
  * A callback asks for the next one, so the thread is woken with each frame of the display while watching is on, and not
  * while it is off or paused: pause when the program leaves the foreground. While no frame comes, the thread is asked each
