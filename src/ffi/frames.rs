@@ -5,6 +5,7 @@ use super::watching;
 use crate::abi::bc_loop;
 use crate::abi::bc_status::{self, *};
 use crate::hook::frames::{self, Refusal};
+use crate::log_error;
 use core::ffi::c_char;
 
 /// Watches the calling thread by frame callbacks of its `AChoreographer`, as a loop of its own beside any other of this
@@ -38,8 +39,13 @@ pub unsafe extern "C" fn bc_frames_watch(name: *const c_char, r#loop: *mut *mut 
 
 fn of_frames(refusal: Refusal) -> bc_status {
     match refusal {
-        Refusal::Unsupported | Refusal::Unloadable => BC_ERROR_UNSUPPORTED,
-        Refusal::NoLooper => BC_ERROR_WRONG_THREAD,
-        Refusal::Probe(failure) => of_failure(failure),
+        Refusal::Unsupported => log_error!("bc_frames_watch: the system has no AChoreographer"),
+        Refusal::Unloadable => log_error!("bc_frames_watch: the library cannot be kept loaded"),
+        Refusal::NoLooper => {
+            log_error!("bc_frames_watch: the calling thread has no looper");
+            return BC_ERROR_WRONG_THREAD;
+        }
+        Refusal::Probe(failure) => return of_failure(failure, "bc_frames_watch"),
     }
+    BC_ERROR_UNSUPPORTED
 }

@@ -3,6 +3,7 @@
 use super::watching;
 use crate::abi::bc_loop;
 use crate::abi::bc_status::{self, *};
+use crate::log_error;
 use crate::watch::token::Token;
 use core::ffi::{c_char, c_void};
 
@@ -42,10 +43,18 @@ unsafe fn watch(java_vm: *mut c_void, name: Option<&[u8]>) -> Result<Token, bc_s
     use crate::hook::java::{self, Failure};
     // SAFETY: the caller vouches for the VM.
     unsafe { java::watch(java_vm, name) }.map_err(|failure| match failure {
-        Failure::Unsupported => BC_ERROR_UNSUPPORTED,
-        Failure::Probe(failure) => of_failure(failure),
+        Failure::Probe(failure) => of_failure(failure, "bc_java_watch"),
+        Failure::NoLooper => {
+            log_error!("bc_java_watch: Java's main thread has no ALooper");
+            BC_ERROR_UNSUPPORTED
+        }
+        // It was told where it was found.
+        Failure::NotSent => BC_ERROR_UNSUPPORTED,
         Failure::Thread => BC_ERROR_NO_MEMORY,
-        Failure::Timeout => BC_ERROR_TIMEOUT,
+        Failure::Timeout => {
+            log_error!("bc_java_watch: the main thread has not come to its message within 2 s");
+            BC_ERROR_TIMEOUT
+        }
     })
 }
 
@@ -53,5 +62,6 @@ unsafe fn watch(java_vm: *mut c_void, name: Option<&[u8]>) -> Result<Token, bc_s
 /// None to keep.
 #[cfg(not(feature = "jni"))]
 unsafe fn watch(_: *mut c_void, _: Option<&[u8]>) -> Result<Token, bc_status> {
+    log_error!("bc_java_watch: this library is built without the feature `jni`");
     Err(BC_ERROR_UNSUPPORTED)
 }

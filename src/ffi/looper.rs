@@ -6,6 +6,7 @@ use crate::abi::{ALooper, bc_loop, bc_looper_callback};
 use crate::hook::alooper::{self, SYSTEM};
 use crate::hook::brackets;
 use crate::hook::probe::{self, Failure};
+use crate::log_error;
 use core::ffi::{c_char, c_int, c_void};
 
 /// `ALooper_addFd`, and each call of `callback` is a dispatch of the thread that polls. Parameters and results are
@@ -88,14 +89,18 @@ pub unsafe extern "C" fn bc_looper_probe(
     r#loop: *mut *mut bc_loop,
 ) -> bc_status {
     // SAFETY: the caller vouches for the looper.
-    let watch = |name: Option<&[u8]>| unsafe { probe::watch(looper, name) }.map_err(of_failure);
+    let watch = |name: Option<&[u8]>| unsafe { probe::watch(looper, name) };
+    let watch = |name: Option<&[u8]>| watch(name).map_err(|failure| of_failure(failure, "bc_looper_probe"));
     // SAFETY: the caller's name and place.
     unsafe { watching::begin(r#loop, name, !looper.is_null(), watch) }
 }
 
-pub(super) fn of_failure(failure: Failure) -> bc_status {
+/// Says why `call` cannot be done, where its code has more than one reason.
+pub(super) fn of_failure(failure: Failure, call: &str) -> bc_status {
     match failure {
-        Failure::Unsupported | Failure::Looper => BC_ERROR_UNSUPPORTED,
-        Failure::Refused(refusal) => of_refusal(refusal),
+        Failure::Unsupported => log_error!("{call}: the system has no ALooper"),
+        Failure::Looper => log_error!("{call}: the looper takes no descriptor, or there is none to be had"),
+        Failure::Refused(refusal) => return of_refusal(refusal),
     }
+    BC_ERROR_UNSUPPORTED
 }

@@ -1,10 +1,20 @@
 /* Without ALooper_* in the process the looper calls answer as a looper that failed would, there are no frames to watch,
  * and Java is refused. */
 #include <blockcanary.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "support/blocks.h"
+
+/* The last message: calls here are made by one thread. */
+static char said[256];
+
+static void keep_message(bc_log_level level, const char *message, void *user_data) {
+  (void)level, (void)user_data;
+  snprintf(said, sizeof said, "%s", message);
+}
 
 static int callback(int fd, int events, void *data) {
   (void)fd;
@@ -26,8 +36,14 @@ static void answers(void) {
     }
   }
   bc_loop *loop = (bc_loop *)1;
+  CHECK_OK(bc_set_log_handler(keep_message, NULL));
   CHECK_STATUS(bc_frames_watch("frames", &loop), BC_ERROR_UNSUPPORTED);
   CHECK(loop == NULL, "a token after a failure");
+  CHECK(strcmp(said, "bc_frames_watch: the system has no AChoreographer") == 0, "%s", said);
+  loop = (bc_loop *)1;
+  CHECK_STATUS(bc_looper_probe((struct ALooper *)(void *)&loop, "main", &loop), BC_ERROR_UNSUPPORTED);
+  CHECK(loop == NULL, "a token after a failure");
+  CHECK(strcmp(said, "bc_looper_probe: the system has no ALooper") == 0, "%s", said);
   CHECK_OK(bc_uninstall());
 }
 
@@ -41,8 +57,10 @@ static void no_java(void) {
   bc_config config = config_of(100);
   install_and_start(&config);
   loop = some;
+  CHECK_OK(bc_set_log_handler(keep_message, NULL));
   CHECK_STATUS(bc_java_watch(&vm, "main", &loop), BC_ERROR_UNSUPPORTED);
   CHECK(loop == NULL, "a token after a failure");
+  CHECK(strcmp(said, "bc_java_watch: this library is built without the feature `jni`") == 0, "%s", said);
   loop = some;
   CHECK_STATUS(bc_java_watch(NULL, NULL, &loop), BC_ERROR_INVALID_ARGUMENT);
   CHECK(loop == NULL, "a token after a failure");

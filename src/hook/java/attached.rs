@@ -137,7 +137,10 @@ impl Attached {
             // Asked each time: a VM that has gone down would keep for ever who calls it.
             match self.vm.env() {
                 Some(env) => self.serve(env, posts),
-                None if posts => looper::refuse(),
+                None if posts => {
+                    log_warn!("bc_java_watch: the Java VM cannot be entered");
+                    looper::refuse();
+                }
                 None => {}
             }
             BELL.sleep(heard, is_precise.then_some(ROUND_NS));

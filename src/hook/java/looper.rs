@@ -43,9 +43,9 @@ static ANSWERED: Bell = Bell::new();
 /// `vm` is null or the process's Java VM.
 pub unsafe fn watch(vm: *mut c_void, name: Option<&[u8]>) -> Result<Token, Failure> {
     // SAFETY: the caller vouches for it.
-    let vm = unsafe { Vm::from_raw(vm) }.ok_or(Failure::Unsupported)?;
+    let vm = unsafe { Vm::from_raw(vm) }.ok_or(Failure::NotSent)?;
     if !alooper::is_there() {
-        return Err(Failure::Unsupported);
+        return Err(Failure::Probe(probe::Failure::Unsupported));
     }
     attached::start(vm)?;
     let name = name.unwrap_or(b"main");
@@ -83,7 +83,7 @@ fn here(env: Env, name: &[u8]) -> Result<Token, Failure> {
     } else {
         let looper = ptr::with_exposed_provenance_mut::<ALooper>(alooper::of_this_thread());
         if looper.is_null() {
-            return Err(Failure::Unsupported);
+            return Err(Failure::NoLooper);
         }
         // SAFETY: the calling thread's own.
         unsafe { probe::watch(looper, Some(name)) }.map_err(Failure::Probe)?
@@ -120,7 +120,7 @@ fn from_elsewhere(name: &[u8]) -> Result<Token, Failure> {
 
 /// The message cannot be sent.
 pub(super) fn refuse() {
-    answer(Err(Failure::Unsupported));
+    answer(Err(Failure::NotSent));
 }
 
 /// The message that another thread has sent is run by the main thread.

@@ -18,8 +18,11 @@ use super::probe;
 pub enum Failure {
     /// See `probe::Failure`.
     Probe(probe::Failure),
-    /// There is no VM, or it has no main Looper, or the class that other threads need is not there.
-    Unsupported,
+    /// Its thread has no ALooper.
+    NoLooper,
+    /// The main thread cannot be sent a message: the VM cannot be entered, or it has no main Looper, or the class that
+    /// other threads need is not there. The log has been told which.
+    NotSent,
     /// No thread could be made.
     Thread,
     /// The main thread did not come to it in time.
