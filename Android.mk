@@ -4,6 +4,7 @@
 #   LOCAL_STATIC_LIBRARIES := blockcanary                                 the library
 #   LOCAL_STATIC_LIBRARIES := blockcanary_interpose blockcanary           ... and the module's ALooper_* calls go through it
 #   LOCAL_STATIC_LIBRARIES := blockcanary_noop                            the same interface, which does nothing
+#   BLOCKCANARY_JNI := true                                               the library has bc_java_watch: `android --jni`
 #   ...
 #   include path/to/blockcanary/Android.mk
 BLOCKCANARY_PATH := $(call my-dir)
@@ -15,6 +16,10 @@ else
   BLOCKCANARY_ARCHIVES := target/android
 endif
 
+ifeq ($(BLOCKCANARY_JNI),true)
+  BLOCKCANARY_ARCHIVES := $(BLOCKCANARY_ARCHIVES)/jni
+endif
+
 LOCAL_PATH := $(BLOCKCANARY_PATH)
 include $(CLEAR_VARS)
 LOCAL_MODULE := blockcanary
@@ -23,7 +28,7 @@ LOCAL_EXPORT_C_INCLUDES := $(LOCAL_PATH)/include
 LOCAL_EXPORT_CFLAGS := -DBLOCKCANARY_ENABLED=1
 LOCAL_EXPORT_LDLIBS := -ldl
 ifeq ($(wildcard $(LOCAL_PATH)/$(LOCAL_SRC_FILES)),)
-  $(error blockcanary: no archive for $(TARGET_ARCH_ABI): there is no $(LOCAL_PATH)/$(LOCAL_SRC_FILES); cargo xtask android makes it)
+  $(error blockcanary: no archive for $(TARGET_ARCH_ABI): there is no $(LOCAL_PATH)/$(LOCAL_SRC_FILES); cargo xtask android makes those for arm64-v8a, armeabi-v7a, x86_64 and x86, with --jni those for BLOCKCANARY_JNI)
 endif
 include $(PREBUILT_STATIC_LIBRARY)
 

@@ -54,14 +54,16 @@ pub struct Archives {
 /// The command.
 pub fn main(args: pico_args::Arguments) -> Outcome {
     crate::nothing_left(args)?;
-    println!("{} written", make()?.display());
+    println!("{} written", make()?.0.display());
     Ok(())
 }
 
-/// Makes it, and checks it by Prefab's rules and by a program for each ABI; gives its path.
-pub fn make() -> Outcome<PathBuf> {
+/// Makes it, and checks it by Prefab's rules and by a program for each ABI; gives its path, and where the archives in it
+/// come from.
+pub fn make() -> Outcome<(PathBuf, PathBuf)> {
     tools::ensure_packages(&[tools::ANDROID])?;
-    let found = abis::archives_in(&android::with_features(&["jni"])?)?;
+    let from = android::with_features(&["jni"])?;
+    let found = abis::archives_in(&from)?;
     let folder = root().join("target/aar");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut archives = Vec::new();
@@ -75,7 +77,7 @@ pub fn make() -> Outcome<PathBuf> {
     consumer::check_classes(&files, &folder)?;
     let path = folder.join(format!("blockcanary-{}.aar", version()?));
     std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path)
+    Ok((path, from))
 }
 
 /// The project's version, which stands in Cargo.toml.

@@ -76,12 +76,7 @@ pub fn folder() -> PathBuf {
     root().join("target/android")
 }
 
-/// The localised archives that there are; an error says which are missing.
-pub fn archives() -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
-    archives_in(&folder())
-}
-
-/// And those below another folder.
+/// The localised archives that there are below a folder; an error says which are missing.
 pub fn archives_in(folder: &Path) -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut missing = Vec::new();
@@ -96,7 +91,7 @@ pub fn archives_in(folder: &Path) -> Outcome<Vec<(&'static Abi, Vec<u8>)>> {
         return Ok(found);
     }
     let names = missing.join(", ");
-    Err(format!("no archive for {names}: `cargo xtask android` makes target/android/<abi>/libblockcanary.a"))
+    Err(format!("no archive for {names}: `cargo xtask android` makes it"))
 }
 
 #[cfg(test)]

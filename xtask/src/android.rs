@@ -17,14 +17,10 @@ use std::process::Command;
 const OLDEST: u32 = 21;
 
 /// The command: all of them, or those named.
-pub fn main(args: pico_args::Arguments) -> Outcome {
+pub fn main(mut args: pico_args::Arguments) -> Outcome {
+    let features: &[&str] = if args.contains("--jni") { &["jni"] } else { &[] };
     let names: Option<Vec<String>> = args.finish().into_iter().map(|name| name.into_string().ok()).collect();
-    build(&chosen(&names.ok_or("an ABI's name is no text")?)?, &[])
-}
-
-/// Builds and checks all.
-pub fn check() -> Outcome {
-    build(&all().collect::<Vec<_>>(), &[])
+    build(&chosen(&names.ok_or("an ABI's name is no text")?)?, features)
 }
 
 /// The archive of one, as all are made.

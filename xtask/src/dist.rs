@@ -1,10 +1,10 @@
 //! `cargo xtask dist`: the folder that is handed out, with the checksum of each file in it.
 //!
 //! Below `target/dist/blockcanary-<version>`: the installed package of CMake for this machine with the localised archive,
-//! archives for Android with `Android.mk`, the package for Gradle, and the documents.
+//! archives for Android, with and without Java, with `Android.mk`, the package for Gradle, and the documents.
 
 use crate::run::{Outcome, command, root, run_quietly};
-use crate::{aar, abis, documents, tools};
+use crate::{aar, abis, android, documents, tools};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,17 +38,20 @@ pub fn main(args: pico_args::Arguments) -> Outcome {
 
 /// Makes it anew; gives its path.
 pub fn make() -> Outcome<PathBuf> {
-    let archives = abis::archives()?;
     tools::ensure_packages(&[tools::PACKAGES, tools::ANDROID])?;
-    let package = aar::make()?;
+    // Made anew where they are older than the source.
+    let plain = android::with_features(&[])?;
+    let (package, with_java) = aar::make()?;
     let folder = root().join("target/dist").join(format!("blockcanary-{}", aar::version()?));
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     install(&folder.join(format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)))?;
-    for (abi, bytes) in archives {
-        is_localised(&abi.archive(), "llvm-nm")?;
-        write(&folder.join("android").join(abi.name).join("libblockcanary.a"), &bytes)?;
+    for (from, to) in [(plain, "android"), (with_java, "android/jni")] {
+        for (abi, bytes) in abis::archives_in(&from)? {
+            is_localised(&abi.archive_in(&from), "llvm-nm")?;
+            write(&abi.archive_in(&folder.join(to)), &bytes)?;
+        }
     }
     for name in FILES {
         copy(&root().join(name), &folder.join(name))?;

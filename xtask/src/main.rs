@@ -28,13 +28,14 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   demo      build and run the example engine, show what is reported of it
-  test      all tests: format, lints, header, Rust, C, those of `java` (without: --no-java), archives for Android
+  test      all tests: format, lints, header, Rust, C, those of `java` (without: --no-java), what `dist` makes
             (without: --no-android), those for other processors (without: --no-machines); with those of `bionic`: --bionic ROOTFS
   aarch64   the tests for 64-bit ARM alone, under qemu; --quick: as a part of `test`; so for the next two
   armv7     the tests for 32-bit ARM alone, under qemu
   i686      the tests for 32-bit x86 alone, natively
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
-  android   archives for Android below target/android: android [ABI...], all without; ANDROID_NDK may name an NDK
+  android   archives for Android below target/android: android [--jni] [ABI...], all without; --jni: with bc_java_watch,
+            below target/android/jni; ANDROID_NDK may name an NDK
   java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes and R8 by Maven;
             with --dex: write src/hook/java/hook.dex
   tsan      C tests of what threads share, under ThreadSanitizer

@@ -21,7 +21,9 @@ public final class BlockCanary {
     /**
      * Makes the library ready; a second call changes nothing.
      *
-     * @throws IllegalStateException if the native library refuses
+     * @throws IllegalStateException if the native library refuses; the log says why
+     * @throws UnsatisfiedLinkError if there is no library of the name that the configuration gives, or it lacks the native
+     *     half of this
      */
     public static synchronized BlockCanary install(Context context, Config config) {
         if (instance != null) {

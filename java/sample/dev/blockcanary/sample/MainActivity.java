@@ -1,10 +1,9 @@
 package dev.blockcanary.sample;
 
+import android.Manifest;
 import android.app.Activity;
 import android.app.AlertDialog;
-import android.app.Notification;
-import android.app.NotificationChannel;
-import android.app.NotificationManager;
+import android.os.Build;
 import android.os.Bundle;
 import android.os.SystemClock;
 import android.widget.ArrayAdapter;
@@ -12,71 +11,51 @@ import android.widget.Button;
 import android.widget.LinearLayout;
 import android.widget.ListView;
 import dev.blockcanary.Block;
-import dev.blockcanary.BlockCanary;
-import dev.blockcanary.Config;
-import java.util.ArrayList;
-import java.util.List;
 
-/** A button that blocks the main thread; a notification, a list and a page for each block, by a listener. */
+/** A button that blocks the main thread, a list of the blocks and a page of each. */
 public final class MainActivity extends Activity {
-    private static final String CHANNEL = "blocks";
-
-    private final List<Block> blocks = new ArrayList<>();
+    private Blocks blocks;
     private ArrayAdapter<String> titles;
 
     @Override
     protected void onCreate(Bundle state) {
         super.onCreate(state);
+        blocks = ((App) getApplication()).blocks();
         titles = new ArrayAdapter<>(this, android.R.layout.simple_list_item_1);
         Button button = new Button(this);
         button.setText("Block for two seconds");
         button.setOnClickListener(view -> SystemClock.sleep(2000));
         ListView list = new ListView(this);
         list.setAdapter(titles);
-        list.setOnItemClickListener((parent, view, place, id) -> show(blocks.get(place)));
+        list.setOnItemClickListener((parent, view, place, id) -> show(blocks.all().get(place)));
         LinearLayout page = new LinearLayout(this);
         page.setOrientation(LinearLayout.VERTICAL);
         page.addView(button);
         page.addView(list);
         setContentView(page);
-
-        BlockCanary.setListener(this::onBlock);
-        BlockCanary.install(getApplicationContext(), new Config() {
-            @Override
-            public int provideBlockThreshold() {
-                return 500;
-            }
-
-            @Override
-            public boolean isPrecise() {
-                return true;
-            }
-        }).start();
+        if (Build.VERSION.SDK_INT >= 33) {
+            requestPermissions(new String[] {Manifest.permission.POST_NOTIFICATIONS}, 0);
+        }
     }
 
     @Override
-    protected void onDestroy() {
-        BlockCanary.setListener(null);
-        super.onDestroy();
+    protected void onStart() {
+        super.onStart();
+        blocks.watch(this::list);
+        list();
     }
 
-    /** On a thread of the library's. */
-    private void onBlock(Block block) {
-        if (block.state != Block.ENDED) {
-            return;
+    @Override
+    protected void onStop() {
+        blocks.watch(null);
+        super.onStop();
+    }
+
+    private void list() {
+        titles.clear();
+        for (Block block : blocks.all()) {
+            titles.add(Blocks.title(block));
         }
-        String title = block.timeMs + " ms: " + (block.what == null ? "main thread" : block.what);
-        NotificationManager manager = getSystemService(NotificationManager.class);
-        manager.createNotificationChannel(
-                new NotificationChannel(CHANNEL, "Blocks", NotificationManager.IMPORTANCE_DEFAULT));
-        manager.notify((int) block.id, new Notification.Builder(this, CHANNEL)
-                .setSmallIcon(android.R.drawable.ic_dialog_alert)
-                .setContentTitle(title)
-                .build());
-        runOnUiThread(() -> {
-            blocks.add(block);
-            titles.add(title);
-        });
     }
 
     private void show(Block block) {
