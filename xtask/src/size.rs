@@ -115,12 +115,11 @@ library hands on all functions and so has all. Made by `cargo xtask size`.
 
 const TAIL: &str = "\
 The goal was {all} KiB with all functions and {few} KiB with few, and is missed. A program that does not ask for loopers,
-frames or interposed modules has nothing of those (`cargo xtask test` checks it). The rest comes with every install, because
-what a block becomes is decided at run time: it may get stacks, causes, reports in two formats, the flight recorder and its
-recovery. The table of parts shows what a library could weigh that had less: even stacks alone (`unwind`, `gimli`, `sample`,
-`sys`) and their judging (`watch`) are more than the goal.
-No function has more than a fifteenth of the code. The unwind tables let debuggers and crash handlers walk through the
-library's frames.
+frames or interposed modules has next to nothing of those (`cargo xtask test` checks it). The rest comes with every install,
+because what a block becomes is decided at run time: it may get stacks, causes, reports in two formats, the flight recorder
+and its recovery. The table of parts shows what a library could weigh that had less: even stacks alone (`unwind`, `gimli`,
+`sample`, `sys`) and their judging (`watch`) are more than the goal. No function has more than a fifteenth of the code. The
+unwind tables let debuggers and crash handlers walk through the library's frames.
 
 What is called from many places off the hot path is no part of each (`#[inline(never)]`), and what unwinding reads from has
 one type, so that there is one of it. `CARGO_PROFILE_RELEASE_OPT_LEVEL=z` in the environment of the build makes it all a
