@@ -14,6 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let text = record.loop_name.len() + record.what.map_or(0, <[u8]>::len) + record.surroundings.model.len();
     assert!(text <= 3 * data.len());
     assert!(record.top().count() <= data.len() && record.ticks().count() <= data.len());
+    assert!(record.java().is_none_or(|java| java.text.len() <= data.len() && java.elements().count() <= data.len()));
     // No stack is longer than the input, however often samples refer to it.
     for item in record.items().take(1000) {
         for frame in record.frames(item.stack) {
