@@ -4,6 +4,7 @@ mod aar;
 mod abis;
 mod android;
 mod bench;
+mod beside;
 mod bionic;
 mod cmake;
 mod contract;
@@ -38,6 +39,7 @@ usage: cargo xtask <command>
             below target/android/jni; ANDROID_NDK may name an NDK
   java      tests with the feature jni, on a Java VM with Android's own Looper; fetches Android's classes and R8 by Maven;
             with --dex: write src/hook/java/hook.dex
+  beside    programs with other Rust libraries in them, of two compilers, by three linkers
   tsan      C tests of what threads share, under ThreadSanitizer
   aar       a package for Gradle in target/aar: archives for Android with the feature jni, and the Java face
   dist      what is handed out, in target/dist: package of CMake, archives, that package, with checksums
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
             "android" => android::main(args),
             "dist" => dist::main(args),
             "aar" => aar::main(args),
+            "beside" => beside::main(args),
             "bionic" => bionic::main(args),
             "test" => test::main(args),
             "tsan" => tsan::main(args),

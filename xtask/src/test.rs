@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold, cheapest first.
 
 use crate::run::{Outcome, cargo, command, run};
-use crate::{bionic, cmake, contract, dist, documents, header, java, machines, reports, size, tools};
+use crate::{beside, bionic, cmake, contract, dist, documents, header, java, machines, reports, size, tools};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -27,6 +27,8 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
     run(cargo().args(["test", "--quiet", "--workspace"]))?;
     step("C programs");
     let build = cmake::build(&[])?;
+    step("beside other Rust libraries");
+    beside::check(&build)?;
     step("C tests");
     reports::clear(&build.join("tests/c"))?;
     // Most run alone; those that only build run side by side.
