@@ -42,6 +42,9 @@ static TABLE: [Record; RECORDS] = [const {
 /// One more than the highest record that was ever taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
+/// Generations, after which they begin again: as many as there is room for in a name.
+const GENERATIONS: usize = usize::MAX / RECORDS + 1;
+
 /// The name of a record's life: its number in the low ten bits, the generation above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordName(pub usize);
@@ -122,7 +125,7 @@ pub fn get(name: RecordName) -> Option<Registration> {
 /// Frees a record, if the name still stands for it.
 pub fn free(name: RecordName) {
     if let Some(record) = name.record() {
-        let next = (name.0 / RECORDS).wrapping_add(1) << 2 | FREE;
+        let next = (name.0 / RECORDS + 1) % GENERATIONS << 2 | FREE;
         for state in [name.state(PENDING), name.state(LIVE)] {
             let _ = record.state.compare_exchange(state, next, AcqRel, Relaxed);
         }
@@ -187,5 +190,15 @@ mod tests {
             free(name);
             true
         }));
+        // The first one's last life, and the one after it.
+        let last = RecordName((GENERATIONS - 1) * RECORDS);
+        TABLE.first().unwrap().state.store(last.state(FREE), Relaxed);
+        for life in [last, RecordName(0)] {
+            assert_eq!((take(&registration), get(life)), (Some(life), Some(registration)));
+            confirm(life);
+            assert_eq!(find_all(0x10, 7, None).as_slice(), [life]);
+            free(life);
+            assert_eq!(get(life), None);
+        }
     }
 }
