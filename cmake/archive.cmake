@@ -10,7 +10,9 @@
 # Gives BLOCKCANARY_IS_LOCALISED and BLOCKCANARY_ARCHIVE, made by the target blockcanary_archive.
 
 option(BLOCKCANARY_LOCALISE "Keep only bc_* global in the archive" ON)
-set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo rustc")
+if(NOT DEFINED BLOCKCANARY_CARGO_ARGS)
+  set(BLOCKCANARY_CARGO_ARGS "" CACHE STRING "More arguments for cargo rustc")
+endif()
 # A toolchain file for another system must not hide the tools of this one.
 set(places "")
 if(NOT "$ENV{CARGO_HOME}" STREQUAL "")

@@ -7,7 +7,10 @@
 # Programs may also link one of the two themselves: blockcanary::live or blockcanary::noop. One that would get both is
 # refused by CMake, because the property BLOCKCANARY_KIND does not agree then.
 
-set(BLOCKCANARY_ENABLED ON CACHE STRING "Is blockcanary::blockcanary the library? May be a generator expression")
+# Not over a variable of the program's, which an older CMake would take away.
+if(NOT DEFINED BLOCKCANARY_ENABLED)
+  set(BLOCKCANARY_ENABLED ON CACHE STRING "Is blockcanary::blockcanary the library? May be a generator expression")
+endif()
 
 # Is the library needed in any configuration? CMake would take a word that it does not know for ON.
 set(BLOCKCANARY_WANTED ON)

@@ -21,8 +21,10 @@ function(blockcanary_interpose_looper target)
     get_filename_component(hooks "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../c/interpose/looper.c" ABSOLUTE)
   endif()
   target_sources("${target}" PRIVATE "${hooks}")
+  # Optimised with the program as a whole, they would be taken for unused by a linker that does not tell of --wrap (gold).
+  # The program's own rules for warnings are not about them.
   set_source_files_properties("${hooks}" TARGET_DIRECTORY "${target}"
-    PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+    PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-fno-lto;-w")
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(NOT "C" IN_LIST languages)
     set_source_files_properties("${hooks}" TARGET_DIRECTORY "${target}" PROPERTIES LANGUAGE CXX)

@@ -4,7 +4,9 @@
 #
 # Gives BLOCKCANARY_TRIPLE and BLOCKCANARY_EMULATION, the linker's name for the machine.
 
-set(BLOCKCANARY_TARGET "" CACHE STRING "Rust target triple; derived when empty")
+if(NOT DEFINED BLOCKCANARY_TARGET)
+  set(BLOCKCANARY_TARGET "" CACHE STRING "Rust target triple; derived when empty")
+endif()
 
 set(BLOCKCANARY_TRIPLE "${BLOCKCANARY_TARGET}")
 if(NOT BLOCKCANARY_TRIPLE AND ANDROID)

@@ -2,6 +2,8 @@
 # In: BUILD, the folder that is installed, and its CONFIG; SOURCE, the repository; WORK, a folder to work in; CASE:
 # chosen   BLOCKCANARY_ENABLED, for each configuration and as a whole
 # hooks    a looper's calls are interposed with the package's own files
+# old      a project of old times, whose policies are others, chooses by a variable
+# whole    a project that is optimised as a whole and has strict rules for its own code, linked by gold
 # pkg_config   a compiler called by hand; PKG_CONFIG CXX
 # without   a package that was made without the library
 cmake_minimum_required(VERSION 3.19)
@@ -69,6 +71,21 @@ elseif(CASE STREQUAL "hooks")
   expect("${WORK}/Debug/polls" "live, 5 dispatches")
   expect("${WORK}/Debug/polls_inside" "live, 0 dispatches")
   expect("${WORK}/Release/polls" "noop, 0 dispatches")
+elseif(CASE STREQUAL "old")
+  package("${BUILD}")
+  foreach(minimum IN ITEMS 3.1 3.5 3.20)
+    foreach(choice IN ITEMS ON OFF)
+      consume(${choice}-${minimum} -Wno-dev -DMINIMUM=${minimum} -DCHOICE=${choice} -DHOOKS=ON)
+    endforeach()
+    expect("${WORK}/ON-${minimum}/polls" "live, 5 dispatches")
+    expect("${WORK}/OFF-${minimum}/polls" "noop, 0 dispatches")
+  endforeach()
+elseif(CASE STREQUAL "whole")
+  package("${BUILD}")
+  consume(whole -DHOOKS=ON -DCMAKE_BUILD_TYPE=Release -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON
+    "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wzero-as-null-pointer-constant -Wredundant-decls -Wuseless-cast -Werror"
+    -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold)
+  expect("${WORK}/whole/polls" "live, 5 dispatches")
 elseif(CASE STREQUAL "pkg_config")
   package("${BUILD}")
   file(GLOB_RECURSE found "${moved}/*/blockcanary.pc")
