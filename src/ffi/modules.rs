@@ -37,7 +37,8 @@ pub unsafe extern "C" fn bc_module_interpose(module: *const c_char) -> bc_status
 }
 
 /// Ends what `bc_module_interpose` began with this name: the words hold again what they held, but for those that somebody
-/// else has written to since, and the name is not wanted any more.
+/// else has written to since, and the name is not wanted any more. A library that is wanted by its path and by its file's
+/// name stays interposed until both are given back.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (NULL, empty, or longer than 255 bytes), BC_ERROR_INVALID_STATE (not installed,
 /// or the name was not wanted), BC_ERROR_INTERNAL.

@@ -173,6 +173,15 @@ impl Table {
     }
 
     fn see(&mut self, module: &Staying, pass: &mut Pass, is_settled: &dyn Fn() -> bool) {
+        self.judge(module, pass, is_settled);
+        // It may be wanted by its path as well as by its file's name.
+        let mut wanted = self.wanted.iter_mut().filter(|wanted| is_called(module, &wanted.name));
+        if let Some(first) = wanted.next() {
+            wanted.for_each(|wanted| wanted.found = first.found);
+        }
+    }
+
+    fn judge(&mut self, module: &Staying, pass: &mut Pass, is_settled: &dyn Fn() -> bool) {
         let wanted = self.wanted.iter_mut().find(|wanted| is_called(module, &wanted.name));
         let held = self.places.iter_mut().flatten().find(|held| held.place.base == module.base);
         if wanted.is_none() && held.is_none() {
@@ -259,20 +268,21 @@ fn is_done(module: &Loaded) -> bool {
     access.first().is_some_and(|access| module.protected_at != 0 && access.read && !access.write)
 }
 
-/// Puts back what the words of these modules held, all or those of one name.
+/// Puts back what the words of these modules held: all, or those of one name but for what another name stands for, too.
 pub fn restore(name: Option<&[u8]>) {
     let mut round = 0;
     let mut left = ArrayVec::<(Name, usize, bool), SETS>::new();
     loader::each(&mut |module| {
         let mut table = TABLE.lock();
         table.begin(&mut round);
-        let Table { places, blocks, .. } = &mut *table;
-        let is_meant = |held: &&mut Option<Held>| {
-            held.as_ref().is_some_and(|held| {
-                held.place.base == module.base && name.is_none_or(|name| held.name.as_slice() == name)
-            })
-        };
-        let Some(place) = places.iter_mut().find(is_meant) else { return };
+        let Table { places, blocks, wanted, .. } = &mut *table;
+        let is_there = |held: &&mut Option<Held>| held.as_ref().is_some_and(|held| held.place.base == module.base);
+        let Some(place) = places.iter_mut().find(is_there) else { return };
+        let is_wanted = || wanted.iter().any(|wanted| is_called(module, &wanted.name));
+        if name.is_some_and(|name| !is_called(module, name) || is_wanted()) {
+            place.iter_mut().for_each(|held| held.round = round);
+            return;
+        }
         let mut tables = Cached::within(OwnMemory::new(), blocks);
         tables.forget();
         let Some(image) = Image::read(&tables, module.base) else { return };

@@ -171,6 +171,17 @@ static void answers(void) {
     seen = polls_seen(polls, 10);
     CHECK(seen == 0, "%u polls seen, without being interposed", (unsigned)seen);
   }
+  /* By both at once, until both are given back, whichever was first. */
+  CHECK_OK(bc_module_restore("libmissing3.so"));
+  for (unsigned i = 0; i < 4; i++) {
+    CHECK_OK(bc_module_interpose(names[i / 2]));
+    CHECK_OK(bc_module_interpose(names[1 - i / 2]));
+    CHECK_OK(bc_module_restore(names[i % 2]));
+    CHECK(is_interposed(POLLS), "not interposed by %s", names[1 - i % 2]);
+    CHECK_OK(bc_module_interpose(names[1 - i % 2]));
+    CHECK_OK(bc_module_restore(names[1 - i % 2]));
+    CHECK(is_free(POLLS), "not restored");
+  }
   end();
   /* A child of fork, or a second installation, begins with nothing. */
   begin();
