@@ -18,8 +18,18 @@ unset(ENV{MFLAGS})
 separate_arguments(arguments UNIX_COMMAND "${CARGO_ARGS}")
 # Of a library that is made for Rust programs, too, cargo leaves out what links the whole at once, which makes the archive a
 # fifth smaller: so this kind of library is named.
-run("${CARGO}" rustc --quiet --release --lib --crate-type staticlib --package blockcanary --manifest-path "${MANIFEST}"
-  --target "${TRIPLE}" --target-dir "${TARGET_DIR}" ${arguments})
+execute_process(COMMAND "${CARGO}" rustc --quiet --release --lib --crate-type staticlib --package blockcanary
+  --manifest-path "${MANIFEST}" --target "${TRIPLE}" --target-dir "${TARGET_DIR}" ${arguments} RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  # The commonest reason, which compilers that are not rustup's do not tell.
+  get_filename_component(folder "${CARGO}" DIRECTORY)
+  execute_process(COMMAND "${folder}/rustc" --print target-libdir --target "${TRIPLE}" OUTPUT_VARIABLE libraries
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE known)
+  if(known EQUAL 0 AND NOT EXISTS "${libraries}")
+    message(FATAL_ERROR "blockcanary: this Rust cannot build for ${TRIPLE}: install that target, by rustup target add ${TRIPLE}")
+  endif()
+  message(FATAL_ERROR "blockcanary: ${CARGO} failed (${result})")
+endif()
 set(raw "${TARGET_DIR}/${TRIPLE}/release/libblockcanary.a")
 
 # What the archive was made of and how; the same again gives the same.
