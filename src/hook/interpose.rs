@@ -127,7 +127,7 @@ pub fn look() {
     let mut counts = None;
     let mut may_look_again = true;
     for _ in 0..TRIES {
-        let pass = go_through(&settled, counts);
+        let pass = go_through(&settled, counts, !may_look_again);
         if pass.lacks_looper && may_look_again {
             alooper::look_again();
             may_look_again = false;
@@ -148,11 +148,13 @@ struct Pass {
     loading: ArrayVec<u64, SETS>,
     counts: Option<(u64, u64)>,
     lacks_looper: bool,
+    /// It has been looked for again.
+    may_lack_looper: bool,
 }
 
 /// `settled` are modules that nobody was loading any more at a moment since the loader had these counts.
-fn go_through(settled: &[u64], counts: Option<(u64, u64)>) -> Pass {
-    let mut pass = Pass::default();
+fn go_through(settled: &[u64], counts: Option<(u64, u64)>, may_lack_looper: bool) -> Pass {
+    let mut pass = Pass { may_lack_looper, ..Pass::default() };
     loader::each(&mut |module| {
         pass.counts = module.counts;
         let is_settled = || settled.contains(&module.base) && (module.counts.is_none() || module.counts == counts);
@@ -217,7 +219,7 @@ impl Table {
             (_, None, None) => Err(Refusal::Room),
             (Some(image), None, Some(set)) => {
                 stand_ins::set(set).forget();
-                Place::make(set, module, &image, &tables, &OwnMemory::new())
+                Place::make(set, module, &image, &tables, &OwnMemory::new(), pass.may_lack_looper)
             }
         };
         match result {

@@ -141,13 +141,15 @@ impl Found {
 }
 
 impl Place {
-    /// Interposes a module, all of its words or none. `tables` may be a copy from a moment ago, `memory` not.
+    /// Interposes a module, all of its words or none; `may_lack_looper`: but for those of functions that nobody knows.
+    /// `tables` may be a copy from a moment ago, `memory` not.
     pub fn make(
         set: usize,
         module: &Staying,
         image: &Image,
         tables: &impl Memory,
         memory: &impl Memory,
+        may_lack_looper: bool,
     ) -> Result<Place, Refusal> {
         let found = find(image, tables, memory)?;
         let functions = &stand_ins::set(set).functions;
@@ -155,14 +157,16 @@ impl Place {
             let bound = found.iter().filter(|found| found.import.name == name).find_map(|found| found.target(image));
             functions.set(name, bound.unwrap_or_else(|| SYSTEM.address(name)));
         }
+        let lacks_looper = found.iter().any(|found| functions.address(found.import.name) == 0);
+        if lacks_looper && !may_lack_looper {
+            return Err(Refusal::NoLooper);
+        }
         let mut place = Place { base: module.base, identity: identity(image, tables), set, words: ArrayVec::new() };
-        let mut lacks_looper = false;
         for found in &found {
             let (name, at, count) = (found.import.name, found.import.at, place.words.len());
             let (target, ours) = (functions.address(name), place.ours(name));
             let is_lazy = found.is_lazy(image);
             let is_stand_in = stand_ins::find(name, found.value).is_some();
-            lacks_looper |= is_lazy && target == 0;
             if target == 0 || !is_stand_in && !is_lazy && found.value != target {
                 continue;
             }
