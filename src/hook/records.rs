@@ -125,7 +125,7 @@ pub fn get(name: RecordName) -> Option<Registration> {
 /// Frees a record, if the name still stands for it.
 pub fn free(name: RecordName) {
     if let Some(record) = name.record() {
-        let next = (name.0 / RECORDS + 1) % GENERATIONS << 2 | FREE;
+        let next = ((name.0 / RECORDS + 1) % GENERATIONS) << 2 | FREE;
         for state in [name.state(PENDING), name.state(LIVE)] {
             let _ = record.state.compare_exchange(state, next, AcqRel, Relaxed);
         }
