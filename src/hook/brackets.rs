@@ -78,7 +78,7 @@ pub unsafe fn remove_fd(functions: &Functions, looper: *mut ALooper, fd: c_int) 
 /// Stands in the place of the program's callback. After an uninstall it only hands on.
 unsafe extern "C" fn trampoline(fd: c_int, events: c_int, data: *mut c_void) -> c_int {
     let name = RecordName(data.addr());
-    // Removed, and signalled just before: a looper may or may not call then.
+    // Removed so long ago that its record is another one's: a looper may or may not call then.
     let Some(registration) = records::get(name) else { return 1 };
     let watched = watched().map(Watched::new);
     let outer = watched.as_ref().map(|watched| mark::callback_begins(watched.slot, registration.callback as u64));

@@ -1,8 +1,9 @@
 //! Callbacks that are registered with a looper through us: which function and data a call of ours stands for.
 //!
 //! Static, because a looper may call at any time, also after uninstall. A record is named by number and generation, and
-//! that name is the data which the looper hands back: a last call for a descriptor that was removed meanwhile finds
-//! another generation and does nothing, however the record is used by then.
+//! that name is the data which the looper hands back. A looper calls once more for a descriptor that was signalled before it
+//! was removed: a free record says what it stood for until it is taken again, which those are last that were freed last. By
+//! then its name stands for nothing, and the call does nothing.
 
 use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*, fence};
@@ -16,10 +17,12 @@ const LIVE: usize = 2;
 const PENDING: usize = 3;
 /// The low two bits of `state` are one of these, the rest is the generation.
 const STATE: usize = 3;
+/// Records that are taken in turn, before any other is.
+const ROUND: usize = 128;
 
 struct Record {
-    /// FREE → BUSY by whoever takes it, BUSY → PENDING when the words are written (release), PENDING → LIVE when the looper
-    /// has it, and from both to FREE of the next generation when the callback goes. A looper may call while PENDING, but
+    /// FREE → BUSY of the next generation by whoever takes it, BUSY → PENDING when the words are written (release), PENDING
+    /// → LIVE when the looper has it, and from both to FREE when the callback goes. A looper may call while PENDING, but
     /// who removes the descriptor meanwhile does not mean this registration. The words are only written while BUSY, so
     /// one who finds the same life before and after reading them has read them whole.
     state: AtomicUsize,
@@ -41,6 +44,9 @@ static TABLE: [Record; RECORDS] = [const {
 
 /// One more than the highest record that was ever taken.
 static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the search for a free one begins.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Generations, after which they begin again: as many as there is room for in a name.
 const GENERATIONS: usize = usize::MAX / RECORDS + 1;
@@ -75,18 +81,23 @@ impl RecordName {
         (self.0 / RECORDS) << 2 | state
     }
 
-    fn is_alive_in(self, state: usize) -> bool {
-        state == self.state(LIVE) || state == self.state(PENDING)
+    /// Does a record in this state hold what the name stands for, be it free or not?
+    fn is_told_in(self, state: usize) -> bool {
+        [LIVE, PENDING, FREE].into_iter().any(|told| state == self.state(told))
     }
 }
 
 /// Takes a record; `None` when all are taken.
 pub fn take(registration: &Registration) -> Option<RecordName> {
-    let (number, record, state) = TABLE.iter().enumerate().find_map(|(number, record)| {
+    let first = NEXT.fetch_add(1, Relaxed) % ROUND;
+    let mut order = (first..ROUND).chain(0..first).chain(ROUND..RECORDS);
+    let (number, record, state) = order.find_map(|number| {
+        let record = TABLE.get(number)?;
         let state = record.state.load(Relaxed);
+        let next = (((state >> 2) + 1) % GENERATIONS) << 2;
         let is_mine =
-            state & STATE == FREE && record.state.compare_exchange(state, state | BUSY, Acquire, Relaxed).is_ok();
-        is_mine.then_some((number, record, state))
+            state & STATE == FREE && record.state.compare_exchange(state, next | BUSY, Acquire, Relaxed).is_ok();
+        is_mine.then_some((number, record, next))
     })?;
     // Readers that find the words changing must find the state changed first.
     fence(Release);
@@ -106,10 +117,10 @@ pub fn confirm(name: RecordName) {
     }
 }
 
-/// What a name stands for, if it still does.
+/// What a name stands for, or stood for last.
 pub fn get(name: RecordName) -> Option<Registration> {
     let record = name.record()?;
-    if !name.is_alive_in(record.state.load(Acquire)) {
+    if !name.is_told_in(record.state.load(Acquire)) {
         return None;
     }
     let registration = Registration {
@@ -119,15 +130,15 @@ pub fn get(name: RecordName) -> Option<Registration> {
         data: record.data.load(Relaxed),
     };
     fence(Acquire);
-    name.is_alive_in(record.state.load(Relaxed)).then_some(registration)
+    // One that was never taken holds nothing.
+    (name.is_told_in(record.state.load(Relaxed)) && registration.callback != 0).then_some(registration)
 }
 
 /// Frees a record, if the name still stands for it.
 pub fn free(name: RecordName) {
     if let Some(record) = name.record() {
-        let next = ((name.0 / RECORDS + 1) % GENERATIONS) << 2 | FREE;
         for state in [name.state(PENDING), name.state(LIVE)] {
-            let _ = record.state.compare_exchange(state, next, AcqRel, Relaxed);
+            let _ = record.state.compare_exchange(state, name.state(FREE), AcqRel, Relaxed);
         }
     }
 }
@@ -161,6 +172,7 @@ pub fn free_all_of(looper: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::ptr;
 
     #[test]
     fn a_record_lives_once() {
@@ -176,13 +188,17 @@ mod tests {
         let second = take(&other).unwrap();
         free(first);
         free(first);
-        assert_eq!((get(first), get(second)), (None, Some(other)));
-        let third = take(&registration).unwrap();
-        assert_ne!(first, third);
-        assert_eq!((get(first), get(third)), (None, Some(registration)));
+        // It is not there any more, and a call that is on its way finds what it is for.
+        assert_eq!((find_all(0x10, 7, None).len(), get(first), get(second)), (0, Some(registration), Some(other)));
+        // Until all others have been taken in turn.
+        let third = (2..=ROUND).map(|_| (take(&registration).unwrap(), get(first))).collect::<Vec<_>>();
+        let (third, told) = third.split_last().unwrap();
+        assert!(told.iter().all(|(name, told)| *name != first && *told == Some(registration)));
+        assert_eq!((third.0.record().map(ptr::from_ref), third.1), (first.record().map(ptr::from_ref), None));
+        assert_eq!((get(first), get(third.0)), (None, Some(registration)));
         let rest: Vec<RecordName> = core::iter::from_fn(|| take(&registration)).collect();
-        assert_eq!(rest.len(), RECORDS - 2);
-        rest.iter().chain(&[second, third]).for_each(|name| confirm(*name));
+        assert_eq!(rest.len(), RECORDS - ROUND);
+        rest.iter().chain(told.iter().map(|(name, _)| name)).chain(&[second, third.0]).for_each(|name| confirm(*name));
         assert!(get(second).is_some());
         free_all_of(0x10);
         assert!(find_all(0x10, 7, None).is_empty());
@@ -192,13 +208,14 @@ mod tests {
         }));
         // The first one's last life, and the one after it.
         let last = RecordName((GENERATIONS - 1) * RECORDS);
-        TABLE.first().unwrap().state.store(last.state(FREE), Relaxed);
+        TABLE.first().unwrap().state.store(RecordName(last.0 - RECORDS).state(FREE), Relaxed);
         for life in [last, RecordName(0)] {
+            NEXT.store(0, Relaxed);
             assert_eq!((take(&registration), get(life)), (Some(life), Some(registration)));
             confirm(life);
             assert_eq!(find_all(0x10, 7, None).as_slice(), [life]);
             free(life);
-            assert_eq!(get(life), None);
+            assert_eq!((find_all(0x10, 7, None).len(), get(RecordName(life.0.wrapping_sub(RECORDS)))), (0, None));
         }
     }
 }

@@ -186,7 +186,7 @@ struct calls {
 static const struct calls plain = {ALooper_addFd, ALooper_removeFd, ALooper_pollOnce, ALooper_pollAll};
 static const struct calls watching = {bc_looper_add_fd, bc_looper_remove_fd, bc_looper_poll_once, bc_looper_poll_all};
 
-#define RESULTS 64
+#define RESULTS 96
 struct results {
   long of[RESULTS];
   int count;
@@ -204,6 +204,52 @@ static void note_poll(struct results *results, int (*poll)(int, int *, int *, vo
   note(results, fd < 0 ? fd : fd != 0); /* numbers differ between the two runs */
   note(results, events);
   note(results, data == NULL ? 0 : data == results ? 1 : 2);
+}
+
+/* Two descriptors that are signalled at once; whose callback comes first takes the other away. */
+struct pair {
+  const struct calls *calls;
+  ALooper *looper;
+  int fds[2], called;
+  /* And gives it to this one, if that is to be. */
+  struct callback *taker;
+  struct results *results;
+};
+struct side {
+  struct pair *pair;
+  int other;
+};
+
+static int removing_the_other(int fd, int events, void *data) {
+  (void)events;
+  struct side *side = data;
+  struct pair *pair = side->pair;
+  clear_event(fd);
+  if (pair->called++ == 0) {
+    note(pair->results, pair->calls->remove_fd(pair->looper, pair->fds[side->other]));
+    if (pair->taker != NULL) {
+      int added = pair->calls->add_fd(pair->looper, pair->fds[side->other], 0, ALOOPER_EVENT_INPUT, callback, pair->taker);
+      note(pair->results, added);
+    }
+  }
+  return 1;
+}
+
+static void take_away(struct results *results, const struct calls *calls, ALooper *mine, struct callback *taker) {
+  struct pair pair = {calls, mine, {event(), event()}, 0, taker, results};
+  struct side sides[2] = {{&pair, 1}, {&pair, 0}};
+  for (int i = 0; i < 2; i++) {
+    note(results, calls->add_fd(mine, pair.fds[i], 0, ALOOPER_EVENT_INPUT, removing_the_other, &sides[i]));
+    signal_event(pair.fds[i]);
+  }
+  note_poll(results, calls->poll_once, 100);
+  note(results, pair.called);
+  note(results, calls->poll_once(0, NULL, NULL, NULL));
+  note(results, pair.called);
+  for (int i = 0; i < 2; i++) {
+    calls->remove_fd(mine, pair.fds[i]);
+    close(pair.fds[i]);
+  }
 }
 
 static void *script(void *argument) {
@@ -236,6 +282,10 @@ static void *script(void *argument) {
   note(results, calls->remove_fd(mine, without));
   close(with);
   close(without);
+  take_away(results, calls, mine, NULL);
+  struct callback taker = {.result = 1};
+  take_away(results, calls, mine, &taker);
+  note(results, taker.calls);
   return NULL;
 }
 
