@@ -28,7 +28,7 @@ LOCAL_EXPORT_C_INCLUDES := $(LOCAL_PATH)/include
 LOCAL_EXPORT_CFLAGS := -DBLOCKCANARY_ENABLED=1
 LOCAL_EXPORT_LDLIBS := -ldl
 ifeq ($(wildcard $(LOCAL_PATH)/$(LOCAL_SRC_FILES)),)
-  $(error blockcanary: no archive for $(TARGET_ARCH_ABI): there is no $(LOCAL_PATH)/$(LOCAL_SRC_FILES); cargo xtask android makes those for arm64-v8a, armeabi-v7a, x86_64 and x86, with --jni those for BLOCKCANARY_JNI)
+  $(error blockcanary: no archive for $(TARGET_ARCH_ABI): there is no $(LOCAL_PATH)/$(LOCAL_SRC_FILES); cargo xtask android makes those for arm64-v8a, armeabi-v7a, x86_64, x86 and riscv64, with --jni those for BLOCKCANARY_JNI)
 endif
 include $(PREBUILT_STATIC_LIBRARY)
 

@@ -125,9 +125,16 @@ fn check(name: &str, options: &[&str], tags: &[usize]) {
     let pointers = [(2, relocated), (2, changing + 3 * word), (3, relocated + 3 * word), (3, changing + word)];
     let (slots, others): (Vec<_>, Vec<_>) = found.iter().partition(|(_, _, used_as)| *used_as == Use::Slot);
     let others: BTreeSet<_> = others.iter().map(|(name, at, _)| (*name, *at)).collect();
-    assert_eq!(others, BTreeSet::from(pointers), "{name}");
-    let names: Vec<_> = slots.iter().map(|(name, _, _)| *name).collect();
-    assert_eq!(names, [2, 3], "{name}");
+    let of_slots = slots.iter().map(|(name, _, _)| *name);
+    // Nothing tells a word of the GOT from a pointer there; an address that code takes has one beside the slot.
+    if cfg!(target_arch = "riscv64") {
+        let words = others.difference(&BTreeSet::from(pointers)).map(|(name, _)| *name).collect::<BTreeSet<_>>();
+        assert_eq!(of_slots.chain(words).collect::<BTreeSet<_>>(), BTreeSet::from([2, 3]), "{name}");
+        assert!(others.is_superset(&BTreeSet::from(pointers)), "{name}");
+    } else {
+        assert_eq!(others, BTreeSet::from(pointers), "{name}");
+        assert_eq!(of_slots.collect::<Vec<_>>(), [2, 3], "{name}");
+    }
     assert!(slots.iter().all(|(_, slot, _)| pointers.iter().all(|(_, pointer)| slot != pointer)), "{name}");
 }
 
@@ -182,7 +189,7 @@ fn broken_libraries_are_refused_or_read() {
         ("hostile-rel", &[LLD, "-Wl,--pack-dyn-relocs=android,-z,rel"]),
     ] {
         let whole = library(name, options);
-        assert_eq!(whole.imports().unwrap().len(), 6);
+        assert_eq!(whole.imports().unwrap().len(), if cfg!(target_arch = "riscv64") { 8 } else { 6 });
         let mut refused = 0;
         for length in (0..whole.0.len()).step_by(37) {
             refused += usize::from(Mapped(whole.0[..length].to_vec()).imports().is_err());

@@ -300,7 +300,7 @@ fn one_in_use_is_left_alone_and_one_left_to_a_child_is_not() {
 
 #[test]
 #[cfg_attr(
-    target_arch = "aarch64",
+    any(target_arch = "aarch64", target_arch = "riscv64"),
     ignore = "an emulator tells when the thread that asks began, not when its process did"
 )]
 fn each_is_told_by_one_of_those_who_find_it() {

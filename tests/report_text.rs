@@ -148,7 +148,11 @@ fn ndk_stack_finds_the_most_frequent_stack() {
     let log = String::from_utf8(log).unwrap();
     let (_, section) = log.split_once(&banner).unwrap();
     let (section, _) = section.split_once("\nstack = ").unwrap();
-    let step = if cfg!(target_arch = "aarch64") { 4 } else { 1 };
+    let step = match () {
+        () if cfg!(target_arch = "aarch64") => 4,
+        () if cfg!(any(target_arch = "x86", target_arch = "x86_64")) => 1,
+        () => 2,
+    };
     let (pc, offset, raw) = (0x2000 - step, 0x10 - step, 0x7000_0077 - step);
     let expected = format!(
         "pid: 4242, tid: 4243, name: engine  >>> com.example.game <<<\n\

@@ -97,10 +97,17 @@ fn assert_whole(walked: &Walked, first: &str, what: &str) {
     assert!(!walked.truncated, "{what}: the root was not reached: {names:?}");
 }
 
+/// Has the C library tables for all of its code? Debian's for riscv64 has them for little more than what may be
+/// cancelled; other code keeps no frame pointer either. Threads begin in such code.
+const C_LIBRARY_HAS_TABLES: bool = !cfg!(target_arch = "riscv64");
+
 fn each_blocked(build: Build, mut check: impl FnMut(&Modules, &Target, Kind, &str)) {
     let chain = Chain::load(build);
     let modules = Modules::new();
     for kind in BLOCKING {
+        if !C_LIBRARY_HAS_TABLES && matches!(kind, Kind::Mutex | Kind::Epoll) {
+            continue;
+        }
         let target = Target::start(&chain, kind);
         target.wait_until_blocked(kind);
         check(&modules, &target, kind, &format!("{build:?} {kind:?}"));
@@ -113,7 +120,7 @@ fn blocked_in_the_c_library_without_frame_pointers() {
     each_blocked(Build::Tables, |modules, target, kind, what| {
         let walked = sampled(modules, &target.sample(), 128);
         assert_whole(&walked, kind.function(), what);
-        assert!(!walked.approximate, "{what}");
+        assert_eq!(walked.approximate, !C_LIBRARY_HAS_TABLES, "{what}");
     });
 }
 
@@ -122,7 +129,7 @@ fn blocked_in_the_c_library_with_frame_pointers() {
     each_blocked(Build::FramePointers, |modules, target, kind, what| {
         let walked = sampled(modules, &target.sample(), 128);
         assert_whole(&walked, kind.function(), what);
-        assert!(!walked.approximate, "{what}");
+        assert_eq!(walked.approximate, !C_LIBRARY_HAS_TABLES, "{what}");
     });
 }
 
@@ -162,7 +169,9 @@ fn stack_pointer_and_pc_are_enough() {
         each_blocked(build, |modules, target, kind, what| {
             let walked = waiting(modules, target);
             // Who called chain_1 doesn't say so, and where in chain_1 it is was in a register alone.
-            if cfg!(target_arch = "aarch64") && matches!((build, kind), (Build::Pointers, Kind::Stub)) {
+            if cfg!(any(target_arch = "aarch64", target_arch = "riscv64"))
+                && matches!((build, kind), (Build::Pointers, Kind::Stub))
+            {
                 assert_eq!(walked.names, ["chain_stub"]);
                 return assert!(walked.truncated);
             }
@@ -171,7 +180,7 @@ fn stack_pointer_and_pc_are_enough() {
                 return assert_eq!(walked.names, ["chain_stub", "chain_1"]);
             }
             assert_whole(&walked, kind.function(), what);
-            assert!(!walked.approximate, "{what}");
+            assert_eq!(walked.approximate, !C_LIBRARY_HAS_TABLES, "{what}");
         });
     }
 }
@@ -208,7 +217,10 @@ fn such_a_function_ends_the_stack_if_it_was_called_through_a_pointer() {
 }
 
 #[test]
-#[cfg_attr(any(target_arch = "aarch64", target_arch = "x86"), ignore = "there the frame pointer is always handed on")]
+#[cfg_attr(
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86"),
+    ignore = "there the frame pointer is always handed on"
+)]
 fn remains_of_earlier_calls_are_no_frames() {
     let chain = Chain::load(Build::Tables);
     let modules = Modules::new();
@@ -223,7 +235,10 @@ fn remains_of_earlier_calls_are_no_frames() {
 }
 
 #[test]
-#[cfg_attr(any(target_arch = "aarch64", target_arch = "x86"), ignore = "there the frame pointer is always handed on")]
+#[cfg_attr(
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86"),
+    ignore = "there the frame pointer is always handed on"
+)]
 fn an_unknown_frame_pointer_ends_the_stack_where_no_table_tells_who_needs_it() {
     let chain = Chain::load(Build::NoTables);
     let modules = Modules::new();
@@ -244,7 +259,7 @@ fn caught(target: &Target, wanted: impl FnMut(&Sample) -> bool) -> Sample {
 
 #[test]
 #[cfg_attr(
-    any(target_arch = "aarch64", target_arch = "x86"),
+    any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86"),
     ignore = "emulators have no vdso, and that of 32-bit x86 has no table"
 )]
 fn interrupted_in_the_vdso() {
@@ -307,7 +322,7 @@ fn interrupted_in_a_stub_that_leads_to_another_function() {
         let sample = caught(&target, |sample| in_stub(sample.registers.pc));
         let walked = sampled(&modules, &sample, 128);
         assert_whole(&walked, "?", &format!("{build:?}"));
-        assert_eq!(walked.approximate, matches!(build, Build::Holes), "{build:?}");
+        assert_eq!(walked.approximate, matches!(build, Build::Holes) || !C_LIBRARY_HAS_TABLES, "{build:?}");
         target.finish();
     }
 }
@@ -323,7 +338,7 @@ fn through_a_signal_handler() {
     let first = walked.names.iter().position(|name| name == "chain_1").expect("chain_1");
     assert!((3..=7).contains(&first), "{:?}", walked.names);
     assert_eq!(walked.names.get(first..first + 10), Some(chain_names().as_slice()));
-    assert!(!walked.truncated && !walked.approximate);
+    assert_eq!((walked.truncated, walked.approximate), (false, !C_LIBRARY_HAS_TABLES));
     // The one that raised the signal, in its system call; behind the handler and what the kernel put there.
     let [0, raised] = walked.interrupted[..] else { panic!("{:?}", walked.interrupted) };
     assert_eq!(raised, 3, "{:?}", walked.names);

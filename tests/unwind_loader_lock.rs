@@ -132,7 +132,7 @@ extern "C" fn go_through(fd: *mut libc::c_void) -> *mut libc::c_void {
 }
 
 #[test]
-#[cfg_attr(target_arch = "aarch64", ignore = "an emulator tells where it waits itself")]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "riscv64"), ignore = "an emulator tells where it waits itself")]
 fn while_a_thread_goes_through_the_libraries() {
     let _alone = alone();
     let mut pipe = [0; 2];
@@ -171,7 +171,7 @@ fn library(fifo: &Path) -> PathBuf {
 }
 
 #[test]
-#[cfg_attr(target_arch = "aarch64", ignore = "an emulator tells where it waits itself")]
+#[cfg_attr(any(target_arch = "aarch64", target_arch = "riscv64"), ignore = "an emulator tells where it waits itself")]
 fn while_a_thread_loads_a_library() {
     let _alone = alone();
     let fifo = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("constructor-{}", std::process::id()));

@@ -36,8 +36,8 @@ mod kind {
 #[cfg(target_arch = "riscv64")]
 mod kind {
     pub const JUMP_SLOT: u32 = 5;
-    /// It has no type of its own for a word of the GOT.
-    pub const GLOB_DAT: u32 = ABSOLUTE;
+    /// A word of the GOT has no type of its own: it is taken for a pointer, which is left alone if it was changed.
+    pub const GLOB_DAT: u32 = JUMP_SLOT;
     pub const ABSOLUTE: u32 = 2;
 }
 

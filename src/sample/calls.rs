@@ -141,6 +141,7 @@ static OF_WIDTH: &[Row] = &[
     (439, "faccessat2", Kind::Io, Never),
     (449, "futex_waitv", Kind::Ipc, Never),
     (455, "futex_wait", Kind::Futex, Never),
+    #[cfg(not(target_arch = "riscv64"))]
     (libc::SYS_fcntl, "fcntl", Kind::FileControl, Never),
     (libc::SYS_accept, "accept", Kind::Descriptor, Never),
     (libc::SYS_msgrcv, "msgrcv", Kind::Ipc, Never),
@@ -237,8 +238,11 @@ static OLDER: &[Row] = rows! {
 
 /// The generic numbers, where the headers of the two C libraries name them differently.
 #[rustfmt::skip]
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 static OLDER: &[Row] = &[
+    #[cfg(target_arch = "riscv64")]
+    (25, "fcntl", Kind::FileControl, Never),
+    #[cfg(target_arch = "aarch64")]
     (38, "renameat", Kind::Io, Never),
     (43, "statfs", Kind::Io, Never),
     (45, "truncate", Kind::Io, Never),
@@ -247,9 +251,6 @@ static OLDER: &[Row] = &[
     (79, "newfstatat", Kind::Io, Never),
     (80, "fstat", Kind::Descriptor, Never),
 ];
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "arm", target_arch = "aarch64")))]
-static OLDER: &[Row] = &[];
 
 #[cfg(test)]
 mod tests {

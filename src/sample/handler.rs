@@ -134,7 +134,7 @@ unsafe fn follow_records(head: &Head, frame_pointer: u64, high: u64, records: &m
     const WORD: u64 = size_of::<usize>() as u64;
     let above = head.sp.saturating_add(head.copied as u64);
     let mut count = 0;
-    let mut at = frame_pointer;
+    let mut at = frame_pointer.wrapping_sub(arch::RECORD);
     let mut lowest = head.sp;
     // Records rise, so this ends; the bound keeps a stack full of tiny frames from holding the thread up.
     for _ in 0..4 * RECORDS {
@@ -154,7 +154,7 @@ unsafe fn follow_records(head: &Head, frame_pointer: u64, high: u64, records: &m
             unsafe { copy::pair_past_caches((&raw const record).cast(), (&raw mut *place).cast()) };
             count += 1;
         }
-        at = next;
+        at = next.wrapping_sub(arch::RECORD);
     }
     count
 }

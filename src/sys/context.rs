@@ -79,6 +79,25 @@ pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)
     (u64::from(m.arm_pc), u64::from(m.arm_sp))
 }
 
+/// See above.
+///
+/// # Safety
+/// `context` is the third argument of a signal handler that is running.
+#[cfg(target_arch = "riscv64")]
+#[inline]
+pub unsafe fn interrupted(context: *const c_void, mut each: impl FnMut(u16, u64)) -> (u64, u64) {
+    // As <asm/ucontext.h> and <asm/ptrace.h> lay it out: pc and then x1 to x31. Not every C library's types are known here.
+    const REGISTERS: usize = 176;
+    #[cfg(target_env = "gnu")]
+    const _: () = assert!(REGISTERS == core::mem::offset_of!(libc::ucontext_t, uc_mcontext));
+    // SAFETY: the caller vouches for it.
+    let [pc, general @ ..] = unsafe { &*context.byte_add(REGISTERS).cast::<[u64; 32]>() };
+    for (number, value) in (1..).zip(general) {
+        each(number, *value);
+    }
+    (*pc, general[1])
+}
+
 /// Has the signal cut a wait short? Then a system call has just given -EINTR: a wait that goes on is restarted instead,
 /// its instruction still to come.
 ///
@@ -92,10 +111,13 @@ pub fn wait_was_cut(value: impl Fn(u16) -> u64, before: impl FnOnce(&mut [u8]) -
     const CALLS: [&[u8]; 1] = [&[0x0f, 0x05]];
     #[cfg(target_arch = "aarch64")]
     const CALLS: [&[u8]; 1] = [&[0x01, 0x00, 0x00, 0xd4]];
+    #[cfg(target_arch = "riscv64")]
+    const CALLS: [&[u8]; 1] = [&[0x73, 0x00, 0x00, 0x00]];
     // Of both sets of instructions; a condition other than "always" is not in use.
     #[cfg(target_arch = "arm")]
     const CALLS: [&[u8]; 2] = [&[0x00, 0x00, 0x00, 0xef], &[0x00, 0xdf]];
     let mut code = [0; CALLS[0].len()];
-    // What a call gives is in register number 0 everywhere.
-    value(0) == INTERRUPTED && before(&mut code) && CALLS.iter().any(|call| code.ends_with(call))
+    // Where calls give what they give: a0, which is number 0 everywhere else.
+    const RESULT: u16 = if cfg!(target_arch = "riscv64") { 10 } else { 0 };
+    value(RESULT) == INTERRUPTED && before(&mut code) && CALLS.iter().any(|call| code.ends_with(call))
 }

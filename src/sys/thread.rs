@@ -34,6 +34,11 @@ pub fn handle() -> usize {
     unsafe {
         core::arch::asm!("mrc p15, 0, {}, c13, c0, 3", out(reg) pointer, options(nostack, preserves_flags, nomem, pure));
     }
+    // SAFETY: as above.
+    #[cfg(target_arch = "riscv64")]
+    unsafe {
+        core::arch::asm!("mv {}, tp", out(reg) pointer, options(nostack, preserves_flags, nomem, pure));
+    }
     pointer
 }
 

@@ -23,13 +23,16 @@ pub fn monotonic() -> timespec {
 
 /// Looks for the kernel's function. Where there is none, or it does not tell what the C library tells, nothing changes.
 pub fn find() {
-    #[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(all(
+        target_pointer_width = "64",
+        any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+    ))]
     if let Some(found) = image::function().filter(|found| agrees(*found)) {
         READ.store(found as *mut (), Relaxed);
     }
 }
 
-#[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 fn agrees(read: Read) -> bool {
     let times = [libc::clock_gettime, read, libc::clock_gettime].map(|read| {
         let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
@@ -41,14 +44,14 @@ fn agrees(read: Read) -> bool {
 }
 
 /// The kernel's image: a small shared object.
-#[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 mod image {
     use super::Read;
     use core::ffi::CStr;
     use core::ptr;
     use libc::Elf64_Phdr;
 
-    const NAME: &CStr = if cfg!(target_arch = "x86_64") { c"__vdso_clock_gettime" } else { c"__kernel_clock_gettime" };
+    const NAME: &CStr = if cfg!(target_arch = "aarch64") { c"__kernel_clock_gettime" } else { c"__vdso_clock_gettime" };
     const DYNAMIC_STRINGS: u64 = 5;
     const DYNAMIC_SYMBOLS: u64 = 6;
     const MOST_SYMBOLS: usize = 256;

@@ -11,8 +11,11 @@ pub const LINK: Option<u16> = facts::LINK;
 /// Registers that a call preserves, one bit a DWARF number: what the caller had is what the callee still has, unless
 /// its CFI says where it was saved.
 pub const PRESERVED: u64 = facts::PRESERVED;
-/// Frame records lie at the top of their frames: behind one is where the caller's stack pointer was.
-pub const RECORDS_END_FRAMES: bool = !cfg!(target_arch = "aarch64");
+/// How far below where the frame pointer points its frame record begins.
+pub const RECORD: u64 = if cfg!(target_arch = "riscv64") { 16 } else { 0 };
+/// Frame records lie at the top of their frames: behind one is where the caller's stack pointer was. On riscv64 functions
+/// with variable arguments keep those above it.
+pub const RECORDS_END_FRAMES: bool = !cfg!(any(target_arch = "aarch64", target_arch = "riscv64"));
 /// Registers that a system call takes its arguments in. They keep them while it waits.
 pub const ARGUMENTS: [u16; 6] = facts::ARGUMENTS;
 
@@ -63,6 +66,19 @@ mod facts {
     pub const PRESERVED: u64 = 0xff << 4;
     /// r0 to r5.
     pub const ARGUMENTS: [u16; 6] = [0, 1, 2, 3, 4, 5];
+}
+
+#[cfg(target_arch = "riscv64")]
+mod facts {
+    pub const SP: u16 = 2;
+    pub const FP: u16 = 8;
+    /// The compilers' number for where a signal interrupted.
+    pub const PC: u16 = 64;
+    pub const LINK: Option<u16> = Some(1);
+    /// gp (a shadow stack on Android), tp, s0 to s11.
+    pub const PRESERVED: u64 = 3 << 3 | 3 << 8 | 0x3ff << 18;
+    /// a0 to a5.
+    pub const ARGUMENTS: [u16; 6] = [10, 11, 12, 13, 14, 15];
 }
 
 /// The plain address in a saved return address, which may be signed.

@@ -1,12 +1,16 @@
-//! The caller of interrupted code that no table covers, where calls leave the return address in a register (aarch64).
+//! The caller of interrupted code that no table covers, where calls leave the return address in a register (aarch64, riscv64).
 //!
 //! A frame record tells of the caller only once it is made. A function that makes none, or is at its begin or end, and a
-//! stub that leads to a function still have the return address in x30, where everybody else has what they last called.
+//! stub that leads to a function still have the return address in there, where everybody else has what they last called.
 
 use super::arch;
 use super::call::{self, Call};
 use super::cfi::Stepper;
-use super::link_arm64::{self, Kept};
+use super::kept::Kept;
+#[cfg(target_arch = "aarch64")]
+use super::link_arm64 as code;
+#[cfg(target_arch = "riscv64")]
+use super::link_riscv64 as code;
 use super::memory::Memory;
 use super::modules::ModuleTable;
 use super::registers::Registers;
@@ -21,7 +25,7 @@ pub struct Found {
     pub is_certain: bool,
 }
 
-/// The caller by x30, or `None` where the frame record leads on, or nothing is known.
+/// The caller by that register, or `None` where the frame record leads on, or nothing is known.
 #[inline(never)]
 pub fn caller(
     registers: &Registers,
@@ -32,25 +36,35 @@ pub fn caller(
     let link = arch::code_address(registers.get(arch::LINK?)?);
     let called = call::before(link, memory, modules)?;
     let (pc, sp) = (registers.pc, registers.sp);
-    if let Some(kept) = link_arm64::in_stub(pc, sp, memory) {
-        return Some(Found { registers: behind_call(registers, link, kept), is_certain: true });
+    if let Some(kept) = code::in_stub(pc, sp, memory) {
+        return Some(Found { registers: behind_call(registers, link, kept, memory), is_certain: true });
     }
     let by_code = || {
         let start = start(called, pc, memory, modules)?;
-        link_arm64::since(start, pc, sp, memory)
+        code::since(start, pc, sp, memory)
     };
-    let by_table =
-        || is_elsewhere(registers, link, stepper, memory, modules).then_some(Kept { sp: None, preserved: false });
+    let by_table = || {
+        is_elsewhere(registers, link, stepper, memory, modules).then_some(Kept {
+            sp: None,
+            preserved: false,
+            frame_pointer: None,
+        })
+    };
     let kept = by_code().or_else(by_table)?;
-    Some(Found { registers: behind_call(registers, link, kept), is_certain: false })
+    Some(Found { registers: behind_call(registers, link, kept, memory), is_certain: false })
 }
 
-fn behind_call(registers: &Registers, link: u64, kept: Kept) -> Registers {
+fn behind_call(registers: &Registers, link: u64, kept: Kept, memory: &impl Memory) -> Registers {
     let mut caller = registers.only(if kept.preserved { arch::PRESERVED } else { 1 << arch::FP });
     caller.pc = link;
     match kept.sp {
         Some(sp) => caller.set(arch::SP, sp),
         None => caller.forget(arch::SP),
+    }
+    match kept.frame_pointer.map(|place| memory.word(place)) {
+        Some(Some(value)) => caller.set(arch::FP, value),
+        Some(None) => caller.forget(arch::FP),
+        None => {}
     }
     caller
 }
@@ -62,7 +76,7 @@ fn start(called: Call, pc: u64, memory: &impl Memory, modules: &ModuleTable) -> 
     call::way(target, memory, modules).filter(|start| *start <= pc && within(start)).max()
 }
 
-/// Does x30 lead to another function, by the table that covers that one alone? Then nothing was called since, unless
+/// Does the register lead to another function, by the table that covers that one alone? Then nothing was called since, unless
 /// the frame record is made and says the same.
 fn is_elsewhere(
     registers: &Registers,
@@ -71,7 +85,8 @@ fn is_elsewhere(
     memory: &impl Memory,
     modules: &ModuleTable,
 ) -> bool {
-    let record = registers.get(arch::FP).and_then(|record| memory.word(record.checked_add(WORD)?));
+    let record = registers.get(arch::FP).and_then(|pointer| pointer.checked_sub(arch::RECORD));
+    let record = record.and_then(|record| memory.word(record.checked_add(WORD)?));
     if record.map(arch::code_address) == Some(link) {
         return false;
     }

@@ -44,8 +44,8 @@ pub fn leads_to(target: u64, memory: &impl Memory, modules: &ModuleTable) -> u64
     stub.unwrap_or(target)
 }
 
-#[cfg(target_arch = "aarch64")]
-pub use machine::branch_with_link;
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
+pub use machine::each;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
 mod machine {
@@ -113,8 +113,10 @@ mod machine {
 #[cfg(target_arch = "aarch64")]
 mod machine {
     use super::Call;
+    use crate::unwind::elf::Span;
     use crate::unwind::memory::Memory;
     use crate::unwind::modules::ModuleTable;
+    use crate::unwind::prologue_arm64;
 
     pub fn before(pc: u64, memory: &impl Memory, _: &ModuleTable) -> Option<Call> {
         let at = pc.checked_sub(4)?;
@@ -127,8 +129,18 @@ mod machine {
         indirect.then_some(Call::Indirect)
     }
 
+    /// Shows all direct calls of a function: where their last instruction is, which has four bytes, and what they call.
+    pub fn each(function: Span, memory: &impl Memory, mut show: impl FnMut(u64, u64)) -> Option<()> {
+        prologue_arm64::each(function, memory, |at, word| {
+            if let Some(target) = branch_with_link(word, at) {
+                show(at, target);
+            }
+            Some(())
+        })
+    }
+
     /// Where `word`, if it is a `bl` at `at`, leads.
-    pub fn branch_with_link(word: u32, at: u64) -> Option<u64> {
+    fn branch_with_link(word: u32, at: u64) -> Option<u64> {
         (word >> 26 == 0b10_0101).then(|| branch_target(word, at))
     }
 
@@ -181,6 +193,22 @@ mod machine {
     }
 
     pub use call_arm::stub_target;
+}
+
+#[cfg(target_arch = "riscv64")]
+mod machine {
+    use super::Call;
+    use crate::unwind::instruction_riscv64 as instruction;
+    use crate::unwind::memory::Memory;
+    use crate::unwind::modules::ModuleTable;
+
+    pub use instruction::{each_call as each, stub_target};
+
+    pub fn before(pc: u64, memory: &impl Memory, modules: &ModuleTable) -> Option<Call> {
+        let call = instruction::call_before(pc, memory)?;
+        // What looks like an instruction of four bytes may be the end of one and the begin of another.
+        Some(call.filter(|target| modules.find(*target).is_some()).map_or(Call::Indirect, Call::Direct))
+    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -12,6 +12,9 @@ const RA: u8 = RETURN as u8;
 /// Another register that calls preserve.
 const KEPT: u8 = if cfg!(target_arch = "aarch64") { 19 } else { 3 };
 
+/// One that calls do not preserve.
+const SCRATCH: u16 = if cfg!(target_arch = "riscv64") { 5 } else { 1 };
+
 const BASE: u64 = 0x10_0000;
 const CODE: u64 = BASE + 0x1000;
 const STACK: u64 = 0x9000;
@@ -87,7 +90,7 @@ fn registers() -> Registers {
     let mut registers = Registers::new(CODE + 0x10, STACK);
     registers.set(arch::FP, STACK + 64);
     registers.set(KEPT.into(), 77);
-    registers.set(1, 55);
+    registers.set(SCRATCH, 55);
     registers
 }
 
@@ -144,7 +147,7 @@ fn the_root_and_signal_frames_are_known() {
     let root = Stepper::new().step(&Registers::new(CODE, STACK), &image, &memory, CODE);
     assert!(matches!(root, Ok(Step::Root)));
     match step(b"zRS\0", &[DEF_CFA, SP, 16, OFFSET | RA, 1]) {
-        Ok(Step::Caller { registers, signal: true }) => assert_eq!(registers.get(1), Some(55)),
+        Ok(Step::Caller { registers, signal: true }) => assert_eq!(registers.get(SCRATCH), Some(55)),
         other => panic!("{other:?}"),
     }
 }

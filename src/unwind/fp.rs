@@ -17,7 +17,7 @@ const WORD: u64 = size_of::<usize>() as u64;
 /// is left out, so what follows is approximate. Where frames go on above their records, nobody knows how far: then the
 /// caller's stack pointer is not known either.
 pub fn step(registers: &Registers, memory: &impl Memory, modules: &ModuleTable, bounds: Span) -> Option<Step> {
-    let record = registers.get(arch::FP)?;
+    let record = registers.get(arch::FP)?.checked_sub(arch::RECORD)?;
     let above = record.checked_add(2 * WORD)?;
     if !record.is_multiple_of(WORD) || record < registers.sp || record < bounds.start || above > bounds.end {
         return None;

@@ -1,6 +1,6 @@
-//! The caller of a function that left its return address in a register which nobody tells (aarch64).
+//! The caller of a function that left its return address in a register which nobody tells (aarch64, riscv64).
 //!
-//! A system call's stub makes no frame: the way back is in x30 alone. But whoever called it had saved its own return
+//! A system call's stub makes no frame: the way back is in that register alone. But whoever called it had saved its own return
 //! address, and the call before *that* names it.
 
 use super::arch;
@@ -9,7 +9,10 @@ use super::cfi::{Error, Step, Stepper};
 use super::elf::Span;
 use super::memory::Memory;
 use super::modules::ModuleTable;
+#[cfg(target_arch = "aarch64")]
 use super::prologue_arm64 as prologue;
+#[cfg(target_arch = "riscv64")]
+use super::prologue_riscv64 as prologue;
 use super::registers::Registers;
 use super::search::Stack;
 
@@ -83,14 +86,14 @@ impl<M: Memory> Search<'_, '_, M> {
         }
         let (site, sites) = self.sites(function)?;
         caller.pc = site.checked_add(4)?;
-        let record = at.checked_sub(WORD)?;
+        let frame_pointer = at.checked_sub(WORD)?.checked_add(arch::RECORD)?;
         match self.stepper.step(&caller, &module.image, self.memory, site) {
             Ok(Step::Caller { registers, .. }) if registers.pc == saved => {}
             Err(Error::Unknown(arch::FP)) => {
-                caller.set(arch::FP, record);
+                caller.set(arch::FP, frame_pointer);
                 match prologue::depth(function, self.memory) {
                     None => return Some(Fit::Maybe(caller)),
-                    Some(depth) if self.sp.checked_add(depth) == Some(record) => {}
+                    Some(depth) if self.sp.checked_add(depth) == Some(frame_pointer) => {}
                     Some(_) => return None,
                 }
             }
@@ -103,14 +106,11 @@ impl<M: Memory> Search<'_, '_, M> {
     fn sites(&self, function: Span) -> Option<(u64, u32)> {
         let mut first = None;
         let mut count = 0;
-        prologue::each(function, self.memory, |at, word| {
-            if let Some(target) = call::branch_with_link(word, at)
-                && call::is_of(Call::Direct(target), self.start, self.memory, self.modules)
-            {
+        call::each(function, self.memory, |at, target| {
+            if call::is_of(Call::Direct(target), self.start, self.memory, self.modules) {
                 first = first.or(Some(at));
                 count += 1;
             }
-            Some(())
         })?;
         Some((first?, count))
     }

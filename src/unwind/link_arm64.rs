@@ -1,17 +1,9 @@
 //! Does x30 still lead back from interrupted aarch64 code, and what else has the caller's value? By the instructions.
 
 use super::elf::Span;
+use super::kept::Kept;
 use super::memory::Memory;
 use super::prologue_arm64::{Effect, each, effect};
-
-/// The return address is still in x30.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The caller's stack pointer, where that can be told.
-    pub sp: Option<u64>,
-    /// All registers that calls preserve have the caller's values, not only the frame pointer.
-    pub preserved: bool,
-}
 
 /// Instructions of the longest stub.
 const LONGEST_STUB: i64 = 8;
@@ -28,7 +20,7 @@ pub fn in_stub(pc: u64, sp: u64, memory: &impl Memory) -> Option<Kept> {
         return None;
     }
     let pushed = if done().any(|part| part == Stub::Push) { 16 } else { 0 };
-    Some(Kept { sp: sp.checked_add(pushed), preserved: true })
+    Some(Kept { sp: sp.checked_add(pushed), preserved: true, frame_pointer: None })
 }
 
 /// What an instruction does in a stub.
@@ -79,7 +71,8 @@ pub fn since(start: u64, pc: u64, sp: u64, memory: &impl Memory) -> Option<Kept>
     }
     let moved = state.moved.filter(|moved| *moved <= 0);
     let preserved = moved == Some(0) && state.link == Link::Kept;
-    Some(Kept { sp: moved.and_then(|moved| sp.checked_add(moved.unsigned_abs())), preserved })
+    let sp = moved.and_then(|moved| sp.checked_add(moved.unsigned_abs()));
+    Some(Kept { sp, preserved, frame_pointer: None })
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -55,10 +55,10 @@ fn what_merely_resembles_a_stub_is_none() {
     assert_eq!(in_stubs(&[0xf000_00f0, 0xf940_0611, 0x9100_2210, NOP, RETURN]), [None; 5]);
 }
 
-const KEPT: Option<Kept> = Some(Kept { sp: Some(SP), preserved: true });
+const KEPT: Option<Kept> = Some(Kept { sp: Some(SP), preserved: true, frame_pointer: None });
 
 fn kept(sp: u64) -> Option<Kept> {
-    Some(Kept { sp: Some(sp), preserved: false })
+    Some(Kept { sp: Some(sp), preserved: false, frame_pointer: None })
 }
 
 /// For each instruction that may be the next one, and behind the last.
@@ -103,7 +103,7 @@ fn behind_a_call_the_link_register_is_the_callees() {
 #[test]
 fn a_stack_pointer_that_only_running_tells_is_not_told() {
     // sub sp, sp, x0
-    let unknown = Some(Kept { sp: None, preserved: false });
+    let unknown = Some(Kept { sp: None, preserved: false, frame_pointer: None });
     assert_eq!(along(&[0xcb20_63ff, NOP]), [KEPT, unknown, unknown]);
     // Not within reach of what is looked through.
     assert_eq!(since(START, START + 64 * 1024, SP, &Words(std::vec![NOP; 64 * 256])), None);

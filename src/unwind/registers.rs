@@ -2,7 +2,8 @@
 
 use super::arch;
 
-/// How many DWARF numbers are kept: 17 on x86_64 (16 is the return address), 33 on aarch64 (30 lr, 31 sp, 32 pc).
+/// How many DWARF numbers are kept: 17 on x86_64 (16 is the return address), 33 on aarch64 (30 lr, 31 sp, 32 pc), 32 on
+/// riscv64.
 pub const COUNT: usize = 33;
 
 const STACK_POINTER: u64 = 1 << arch::SP;

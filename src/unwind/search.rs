@@ -3,10 +3,15 @@
 //! A thread that waits in the kernel tells no more than those two. Two rules find the rest, and nothing else does: what
 //! merely looks like a frame record is, more often than one would think, one of a function that has long returned.
 
+use super::arch;
 use super::call::{self, Call};
 use super::elf::Span;
 use super::memory::Memory;
 use super::modules::ModuleTable;
+#[cfg(target_arch = "aarch64")]
+use super::prologue_arm64 as prologue;
+#[cfg(target_arch = "riscv64")]
+use super::prologue_riscv64 as prologue;
 use super::registers::Registers;
 
 const WORD: u64 = size_of::<usize>() as u64;
@@ -18,7 +23,7 @@ const PIECE: usize = 512;
 /// A frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where the function's frame record is.
+    /// Its value.
     pub frame_pointer: u64,
     /// The code itself says so, not only what lies on the stack.
     pub is_certain: bool,
@@ -32,12 +37,12 @@ pub fn frame_pointer(
     modules: &ModuleTable,
     reach: Span,
 ) -> Option<Found> {
-    registers.get(super::arch::SP)?;
+    registers.get(arch::SP)?;
     let place = Place { sp: registers.sp, start: function.start, memory, modules, reach };
-    if let Some(frame_pointer) = by_code(registers, function, memory).filter(|record| place.fits(*record)) {
+    if let Some(frame_pointer) = by_code(registers, function, memory).filter(|pointer| place.fits(*pointer)) {
         return Some(Found { frame_pointer, is_certain: true });
     }
-    Some(Found { frame_pointer: place.only_record()?, is_certain: false })
+    Some(Found { frame_pointer: place.only_record()?.checked_add(arch::RECORD)?, is_certain: false })
 }
 
 /// By the instructions that made the frame.
@@ -47,22 +52,22 @@ fn by_code(registers: &Registers, function: Span, memory: &impl Memory) -> Optio
     registers.sp.checked_add(depth)
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 fn by_code(registers: &Registers, function: Span, memory: &impl Memory) -> Option<u64> {
-    let depth = super::prologue_arm64::depth(function, memory)?;
+    let depth = prologue::depth(function, memory)?;
     registers.sp.checked_add(depth)
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 fn by_code(_: &Registers, _: Span, _: &impl Memory) -> Option<u64> {
     None
 }
 
 /// The stack pointer of `function` at a call of it, by the instructions that made its frame and its frame pointer.
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 pub fn stack_pointer(registers: &Registers, function: Span, memory: &impl Memory) -> Option<u64> {
-    let depth = super::prologue_arm64::depth(function, memory)?;
-    registers.get(super::arch::FP)?.checked_sub(depth).filter(|sp| *sp >= registers.sp)
+    let depth = prologue::depth(function, memory)?;
+    registers.get(arch::FP)?.checked_sub(depth).filter(|sp| *sp >= registers.sp)
 }
 
 struct Place<'p, M> {
@@ -75,11 +80,12 @@ struct Place<'p, M> {
 
 impl<M: Memory> Place<'_, M> {
     /// Does the record's return address lie behind a call that may be one of this function?
-    fn fits(&self, record: u64) -> bool {
+    fn fits(&self, frame_pointer: u64) -> bool {
+        let Some(record) = frame_pointer.checked_sub(arch::RECORD) else { return false };
         let inside = record >= self.sp && record.is_multiple_of(WORD);
         let above = record.checked_add(2 * WORD).is_some_and(|above| above <= self.reach.end);
         let called = || {
-            let pc = super::arch::code_address(self.memory.word(record + WORD)?);
+            let pc = arch::code_address(self.memory.word(record + WORD)?);
             call::before(pc, self.memory, self.modules)
         };
         inside && above && called().is_some_and(|called| called == Call::Indirect || self.is_mine(called))
@@ -95,7 +101,7 @@ impl<M: Memory> Place<'_, M> {
         let mut found = None;
         let mut several = false;
         Stack { sp: self.sp, reach: self.reach, memory: self.memory }.words(2 * WORD, |at, saved| {
-            let pc = super::arch::code_address(saved);
+            let pc = arch::code_address(saved);
             if call::before(pc, self.memory, self.modules).is_some_and(|called| self.is_mine(called)) {
                 several = found.is_some();
                 found = at.checked_sub(WORD);

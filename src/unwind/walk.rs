@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use core::borrow::BorrowMut;
 
 use super::arch;
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 use super::bare;
 use super::call;
 use super::cfi::{Error, Step, Stepper};
@@ -12,7 +12,7 @@ use super::elf::Span;
 #[cfg(target_arch = "arm")]
 use super::exidx;
 use super::fp;
-#[cfg(target_arch = "aarch64")]
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 use super::link;
 use super::memory::Memory;
 use super::modules::ModuleTable;
@@ -21,6 +21,8 @@ use super::rules::{Left, Rules};
 use super::search;
 #[cfg(target_arch = "aarch64")]
 use super::sigreturn_arm64 as sigreturn;
+#[cfg(target_arch = "riscv64")]
+use super::sigreturn_riscv64 as sigreturn;
 #[cfg(target_arch = "arm")]
 use crate::sys::program;
 
@@ -225,9 +227,9 @@ impl<M: Memory> Steps<'_, '_, M> {
 
     /// Signal handlers return to code that begins with its mapping at times.
     fn is_sigreturn(&self, _pc: u64) -> bool {
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
         return self.is_code(_pc) && sigreturn::is_here(_pc, self.memory);
-        #[cfg(not(target_arch = "aarch64"))]
+        #[cfg(not(any(target_arch = "aarch64", target_arch = "riscv64")))]
         false
     }
 
@@ -254,7 +256,7 @@ impl<M: Memory> Steps<'_, '_, M> {
     }
 
     fn caller(&mut self, frame: &mut Frame, approximate: &mut bool) -> Option<Step> {
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
         if frame.lookup != frame.registers.pc
             && let Some(step) = self.by_signal(frame)
         {
@@ -271,8 +273,8 @@ impl<M: Memory> Steps<'_, '_, M> {
                 self.by_cfi(frame)
             }
             // The way back is in a register that isn't known.
-            #[cfg(target_arch = "aarch64")]
-            Some(Err(Error::Unknown(30))) if frame.lookup == frame.registers.pc => {
+            #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
+            Some(Err(Error::Unknown(lacking))) if arch::LINK == Some(lacking) && frame.lookup == frame.registers.pc => {
                 let start = self.stepper.function().start;
                 let found = link::caller(&frame.registers, start, self.stepper, self.memory, self.modules, frame.reach);
                 self.stepper.forget();
@@ -281,7 +283,7 @@ impl<M: Memory> Steps<'_, '_, M> {
                 return Some(Step::Caller { registers: found.registers, signal: false });
             }
             // Behind a frame that no table covers.
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
             Some(Err(Error::Unknown(arch::SP))) => {
                 let sp = search::stack_pointer(&frame.registers, self.stepper.function(), self.memory);
                 sp.and_then(|sp| {
@@ -301,7 +303,7 @@ impl<M: Memory> Steps<'_, '_, M> {
             }
             _ => {
                 self.stepper.forget();
-                #[cfg(target_arch = "aarch64")]
+                #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
                 if frame.lookup == frame.registers.pc
                     && matches!(by_cfi, None | Some(Err(Error::NoTable | Error::NoEntry)))
                     && let Some(found) = bare::caller(&frame.registers, self.stepper, self.memory, self.modules)
@@ -316,7 +318,7 @@ impl<M: Memory> Steps<'_, '_, M> {
         }
     }
 
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
     fn by_signal(&self, frame: &Frame) -> Option<Step> {
         let sp = frame.registers.get(arch::SP)?;
         let mut registers = sigreturn::interrupted(frame.registers.pc, sp, self.memory)?;

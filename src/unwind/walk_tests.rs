@@ -34,7 +34,7 @@ fn walked(stack: Vec<u64>, sp: u64, fp: u64, depth: usize) -> Result {
     let memory = Fake { stack };
     modules.refresh(b"1000-3000 r-xp 00000000 00:01 5 /code\n".as_slice(), &memory).unwrap();
     let mut registers = Registers::new(0x1100, sp);
-    registers.set(arch::FP, fp);
+    registers.set(arch::FP, of_record(fp));
     let mut pcs = vec![0; depth];
     let mut out = Stack::new(&mut pcs);
     walk(&registers, &memory, &modules, bounds, &mut out);
@@ -42,9 +42,14 @@ fn walked(stack: Vec<u64>, sp: u64, fp: u64, depth: usize) -> Result {
     Result { pcs: out.pcs().to_vec(), truncated, approximate, frames_cut }
 }
 
+/// The frame pointer that leads to a record.
+fn of_record(record: u64) -> u64 {
+    record.wrapping_add(arch::RECORD)
+}
+
 /// Records at words 2, 4 and 6, the last of which returns to nowhere.
 fn records() -> Vec<u64> {
-    vec![0, 0, STACK + 32, 0x1200, STACK + 48, 0x1300, 0, 0]
+    vec![0, 0, of_record(STACK + 32), 0x1200, of_record(STACK + 48), 0x1300, 0, 0]
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn hostile_frame_pointers_end_the_stack() {
 fn records_that_lead_in_circles_end_the_stack() {
     for back in [STACK + 16, STACK, STACK + 32, 0] {
         let mut stack = records();
-        stack[4] = back;
+        stack[4] = of_record(back);
         let result = walked(stack, STACK, STACK + 16, 16);
         assert_eq!(result.pcs, [0x1100, 0x1200, 0x1300], "{back:#x}");
         assert!(result.truncated && result.frames_cut == 0);
@@ -93,7 +98,9 @@ fn a_return_address_outside_code_ends_the_stack() {
 #[test]
 fn deep_stacks_are_cut_and_counted_to_a_limit() {
     let deep = |frames: u64| {
-        (0..frames).flat_map(|index| [if index + 1 < frames { STACK + 16 * (index + 1) } else { 0 }, 0x1200]).collect()
+        (0..frames)
+            .flat_map(|index| [if index + 1 < frames { of_record(STACK + 16 * (index + 1)) } else { 0 }, 0x1200])
+            .collect()
     };
     let result = walked(deep(100), STACK, STACK, 8);
     assert_eq!((result.pcs.len(), result.frames_cut, result.truncated), (8, 93, true));
@@ -104,7 +111,7 @@ fn deep_stacks_are_cut_and_counted_to_a_limit() {
 #[test]
 fn an_unknown_stack_is_walked_within_a_reach() {
     let mut registers = Registers::new(0x1100, STACK);
-    registers.set(arch::FP, STACK + 16);
+    registers.set(arch::FP, of_record(STACK + 16));
     let (mut slots, mut text) = ([Module::default(); 4], [0; 64]);
     let mut modules = ModuleTable::new(&mut slots, &mut text);
     let memory = Fake { stack: records() };

@@ -43,7 +43,7 @@ impl Kind {
             Kind::Usleep => "usleep",
             Kind::ClockNanosleep => "clock_nanosleep",
             // Where the numbers are the generic ones, it jumps on.
-            Kind::Epoll if !cfg!(target_arch = "aarch64") => "epoll_wait",
+            Kind::Epoll if !cfg!(any(target_arch = "aarch64", target_arch = "riscv64")) => "epoll_wait",
             Kind::Epoll => "epoll_pwait",
             Kind::Stub => "chain_stub",
             Kind::Leaf | Kind::Calls => "chain_leaf",
@@ -124,6 +124,8 @@ fn compiler() -> Command {
     // Elsewhere they are the default.
     if cfg!(target_arch = "arm") {
         compiler.arg("-funwind-tables");
+    } else if cfg!(target_arch = "riscv64") {
+        compiler.arg("-fasynchronous-unwind-tables");
     }
     compiler
 }

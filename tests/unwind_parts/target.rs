@@ -273,6 +273,14 @@ fn registers_of(context: &libc::ucontext_t) -> Registers {
     registers
 }
 
+#[cfg(target_arch = "riscv64")]
+fn registers_of(context: &libc::ucontext_t) -> Registers {
+    let [pc, general @ ..] = &context.uc_mcontext.__gregs;
+    let mut registers = Registers::new(*pc, general[1]);
+    general.iter().zip(1..).for_each(|(value, number)| registers.set(number, *value));
+    registers
+}
+
 #[cfg(target_arch = "x86")]
 fn registers_of(context: &libc::ucontext_t) -> Registers {
     use libc::*;

@@ -34,6 +34,7 @@ usage: cargo xtask <command>
   aarch64   the tests for 64-bit ARM alone, under qemu; --quick: as a part of `test`; so for the next two
   armv7     the tests for 32-bit ARM alone, under qemu
   i686      the tests for 32-bit x86 alone, natively
+  riscv64   the tests for 64-bit RISC-V, under qemu; no part of `test`
   bionic    C tests on Android's own C library, natively: bionic ROOTFS, a folder with system/bin/linker64
   android   archives for Android below target/android: android [--jni] [ABI...], all without; --jni: with bc_java_watch,
             below target/android/jni; ANDROID_NDK may name an NDK

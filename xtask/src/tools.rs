@@ -59,6 +59,13 @@ pub const I686: &[Package] = &[
     ("libc6-dev-i386-cross", Sign::File("/usr/i686-linux-gnu/include/stdio.h")),
 ];
 
+/// What tests for 64-bit RISC-V take.
+pub const RISCV64: &[Package] = &[
+    ("qemu-user", Sign::Program("qemu-riscv64")),
+    ("gcc-riscv64-linux-gnu", Sign::Program("riscv64-linux-gnu-gcc")),
+    ("libc6-dev-riscv64-cross", Sign::File("/usr/riscv64-linux-gnu/include/stdio.h")),
+];
+
 /// What runs the project's CMake scripts.
 pub const CMAKE: &[Package] = &[("cmake", Sign::Program("cmake"))];
 

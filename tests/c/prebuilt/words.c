@@ -30,6 +30,8 @@
 #define POINTER R_AARCH64_ABS64
 #elif defined(__arm__)
 #define POINTER R_ARM_ABS32
+#elif defined(__riscv)
+#define POINTER R_RISCV_64
 #endif
 
 struct search {

@@ -81,6 +81,8 @@ long chain_stub(int fd, void *bytes, unsigned long size);
 #define STUB_CODE "mov ip, r7\n mov r7, #3\n svc #0\n mov r7, ip\n bx lr\n"
 #elif defined __aarch64__
 #define STUB_CODE "mov x8, #63\n svc #0\n ret\n"
+#elif defined __riscv
+#define STUB_CODE "li a7, 63\n ecall\n ret\n"
 #endif
 __asm__(".text\n .globl chain_stub\n .type chain_stub, %function\n chain_stub:\n .cfi_startproc\n" STUB_CODE
         ".cfi_endproc\n .size chain_stub, . - chain_stub\n");
@@ -97,6 +99,8 @@ int chain_leaf(atomic_int *stop, unsigned rounds);
 #define LEAF_CODE "1: ldr r2, [r0]\n cmp r2, #0\n bne 2f\n subs r1, r1, #1\n bne 1b\n 2: mov r0, r2\n bx lr\n"
 #elif defined __aarch64__
 #define LEAF_CODE "1: ldr w2, [x0]\n cbnz w2, 2f\n subs w1, w1, #1\n b.ne 1b\n 2: mov w0, w2\n ret\n"
+#elif defined __riscv
+#define LEAF_CODE "1: lw a2, (a0)\n bnez a2, 2f\n addiw a1, a1, -1\n bnez a1, 1b\n 2: mv a0, a2\n ret\n"
 #endif
 __asm__(".text\n .globl chain_leaf\n .type chain_leaf, %function\n chain_leaf:\n" LEAF_CODE
         ".size chain_leaf, . - chain_leaf\n");

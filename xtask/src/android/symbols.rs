@@ -81,6 +81,7 @@ mod tests {
     fn levels_depend_on_the_processor() {
         assert_eq!((level("prlimit", "arm64"), level("prlimit", "arm")), (Some(21), Some(24)));
         assert_eq!((level("__aeabi_memcpy", "arm"), level("__aeabi_memcpy", "x86")), (Some(24), None));
+        assert_eq!((level("ns_get16", "riscv64"), level("ns_get16", "x86")), (Some(22), None));
         assert_eq!(level("dl_iterate_phdr", "x86"), Some(21));
     }
 }
