@@ -23,7 +23,7 @@ pub const MACHINE: Machine = Machine {
 };
 
 const FORK: &str = "the emulator's fork with threads";
-const THREADS: &str = "the emulator has threads of its own";
+const THREADS: &str = "the emulator has threads of its own, and those of a program go some time after they are joined";
 const MAPS: &str = "the emulator has no maps without the first thread";
 
 const PROGRAMS: &[Program] = &[
@@ -33,7 +33,7 @@ const PROGRAMS: &[Program] = &[
     Program::of("dispatches"),
     Program::of("listeners"),
     Program::of("reports"),
-    Program::of("racing"),
+    Program { source: "racing", more: &[], cannot: &[("install_and_uninstall", THREADS)] },
     Program::of("chained"),
     Program::of("long_names"),
     Program::of("no_looper"),
