@@ -189,7 +189,9 @@ fn broken_libraries_are_refused_or_read() {
         ("hostile-rel", &[LLD, "-Wl,--pack-dyn-relocs=android,-z,rel"]),
     ] {
         let whole = library(name, options);
-        assert_eq!(whole.imports().unwrap().len(), if cfg!(target_arch = "riscv64") { 8 } else { 6 });
+        // GNU's linker gives addresses that code takes words beside the slots there.
+        let beside = if cfg!(target_arch = "riscv64") && !options.contains(&LLD) { 2 } else { 0 };
+        assert_eq!(whole.imports().unwrap().len(), 6 + beside);
         let mut refused = 0;
         for length in (0..whole.0.len()).step_by(37) {
             refused += usize::from(Mapped(whole.0[..length].to_vec()).imports().is_err());
