@@ -10,12 +10,12 @@ use core::ffi::{c_char, c_void};
 /// Watches the main thread of a Java app: the one whose Looper is `Looper.getMainLooper()`. It is watched as
 /// `bc_looper_probe` does it, by a heartbeat on its ALooper, and reports have its Java stack beside the native one. With
 /// the class `dev.blockcanary.Hook` in the app and its field `precise` set, a Printer of the main Looper marks each message
-/// instead, and a block is called by its message; a Printer that was there before is called by it, and one that replaces it
-/// too, when that is noticed (within some seconds, counted in `calls_misused`). From another thread than the main one,
-/// which may be attached to the VM or not, the main thread is sent a message and waited for 2 s; before Android 8 (API 26)
-/// that class is needed for it.
-/// A second call renames the loop. `name` is copied; NULL: "main". There is a thread "bc-java" afterwards, attached to the
-/// VM as a daemon, until uninstall.
+/// instead, and a block is called by its message; a Printer that was there before is called by it, and one that replaces
+/// it too, when that is noticed (within some seconds, counted in `calls_misused`). It goes within a second of
+/// `bc_loop_unwatch`. From another thread than the main one, which may be attached to the VM or not, the main thread is
+/// sent a message and waited for 2 s; before Android 8 (API 26) that class is needed for it.
+/// A second call renames the loop, which stays watched the way that it is. `name` is copied; NULL: "main". There is a
+/// thread "bc-java" afterwards, attached to the VM as a daemon, until uninstall.
 ///
 /// Returns BC_OK, BC_ERROR_INVALID_ARGUMENT (`java_vm` or `loop` is NULL), BC_ERROR_UNSUPPORTED (built without the
 /// feature `jni`, no ALooper, no main Looper, or the class is needed and not there), BC_ERROR_INVALID_STATE (not

@@ -29,9 +29,10 @@ void fine(JNIEnv *env, const char *what) {
   CHECK(!is_thrown, "%s", what);
 }
 
-jmethodID method(JNIEnv *env, jclass *app, const char *name, const char *signature) {
-  *app = env->FindClass("dev/blockcanary/test/Messages");
-  fine(env, "Messages");
+jmethodID method(JNIEnv *env, jclass *app, const char *name, const char *signature,
+                 const char *of = "dev/blockcanary/test/Messages") {
+  *app = env->FindClass(of);
+  fine(env, of);
   jmethodID method = env->GetStaticMethodID(*app, name, signature);
   fine(env, name);
   return method;
@@ -109,6 +110,16 @@ jint app_number(const char *name, jint number) {
   jint result = here->CallStaticIntMethod(messages, found, number);
   fine(here, name);
   here->DeleteLocalRef(messages);
+  return result;
+}
+
+jint others(const char *name, jint number) {
+  JNIEnv *here = env();
+  jclass owner;
+  jmethodID found = method(here, &owner, name, "(I)I", "dev/blockcanary/test/Others");
+  jint result = here->CallStaticIntMethod(owner, found, number);
+  fine(here, name);
+  here->DeleteLocalRef(owner);
   return result;
 }
 

@@ -12,6 +12,8 @@ JavaVM *vm(void);
 /* Calls static methods of the app's: `name` with as many numbers as `signature` says. */
 void app(const char *name, const char *signature, ...);
 jint app_number(const char *name, jint number);
+/* The same of `Others`. */
+jint others(const char *name, jint number);
 bool app_truth(const char *name, jint number);
 /* Calls this with the numbers of `Messages.step`. */
 extern void (*on_step)(JNIEnv *env, jint step);

@@ -17,69 +17,26 @@ extern "C" {
 #include "../c/support/blocks.h"
 #include "../c/support/procfs.h"
 }
+#include "main_looper.h"
 #include "reports.h"
 #include "vm.h"
 
 void killed();
+/* Printers of others. */
+void wrapped();
+void wrapped_lives();
+void within();
+void left_within();
+void climbed();
+void throwing();
+/* Messages, modes and loaders that are out of the ordinary. */
+void idle_after();
+void odd_names();
+void other_loader();
+void rewatched();
+void deep();
 
 namespace {
-
-constexpr const char *WHAT = "dev.blockcanary.test.Messages$Work what=7";
-char folder[64];
-
-void begin(bool is_precise, uint32_t threshold_ms) {
-  vm_begin();
-  app("precise", "(Z)V", is_precise);
-  snprintf(folder, sizeof folder, "/dev/shm/bc-java-%d", static_cast<int>(getpid()));
-  bc_config config = config_of(threshold_ms);
-  config.report_dir = folder;
-  install_and_start(&config);
-}
-
-void end(void) {
-  CHECK_OK(bc_reports_delete_all());
-  CHECK_OK(bc_uninstall());
-  /* What is left there is no report. */
-  char lock[96];
-  snprintf(lock, sizeof lock, "rm -rf %s", folder);
-  CHECK(system(lock) == 0, "%s", lock);
-}
-
-bc_loop *watch(void) {
-  bc_loop *loop = nullptr;
-  CHECK_OK(bc_java_watch(vm(), nullptr, &loop));
-  CHECK(loop != nullptr && health().loops_watched == 1, "not watched");
-  return loop;
-}
-
-/* Runs messages on the main thread until all are done. */
-void run_bare(int count, int each = 0, int ms = 0) {
-  app("post", "(III)V", count, each, ms);
-  app("quit", "()V");
-  app("loop", "()V");
-}
-
-void run(int count, int each, int ms) {
-  run_bare(count, each, ms);
-  flush();
-}
-
-/* The blocks that have ended: how many are of this message, and how many have the function's Java stack, in both forms. */
-void count_blocks(unsigned *named, unsigned *stacks) {
-  *named = *stacks = 0;
-  for (unsigned i = 0; i < blocks_told(); i++) {
-    const struct told *block = blocks_at(i);
-    if (block->state != BC_BLOCK_ENDED) {
-      continue;
-    }
-    *named += strcmp(block->what, WHAT) == 0;
-    bool is_in_json = strstr(java_stack(block->path), ELEMENT) != nullptr;
-    const char *log = strstr(report_at(block->path), "\nstack = ");
-    bool is_in_log = log != nullptr && strstr(log, ELEMENT) != nullptr;
-    CHECK(is_in_json == is_in_log, "one form of the report has the Java stack, the other has not: %s", block->path);
-    *stacks += is_in_json;
-  }
-}
 
 /* By a heartbeat: each block, with the Java stack of what blocked. No Printer, so the message is not known. */
 void probed(void) {
@@ -123,15 +80,6 @@ unsigned printed(int which) {
 
 /* Somebody else's Printers: one that was there before goes on; one that is put over ours, and none at all, are noticed, and
  * the one that is there then goes on, too. */
-bc_loop *printers_loop;
-
-uint64_t dispatches(void) {
-  bc_loop_stats stats = {};
-  stats.struct_size = sizeof stats;
-  CHECK_OK(bc_loop_stats_get(printers_loop, &stats));
-  return stats.dispatches;
-}
-
 void *replace_printers(void *) {
   vm_attach();
   const int others[] = {1, 2, 0};
@@ -160,7 +108,7 @@ void *replace_printers(void *) {
 void printers(void) {
   begin(true, 150);
   app("print", "(I)V", 1);
-  printers_loop = watch();
+  watch();
   run(100, 0, 0);
   CHECK(printed(1) == 101 && dispatches() == 101, "%u lines, %llu dispatches", printed(1),
         static_cast<unsigned long long>(dispatches()));
@@ -266,7 +214,7 @@ void in_vain(void) {
 /* A message throws through the Looper, and the app runs it on. */
 void thrown(void) {
   begin(true, 200);
-  printers_loop = watch();
+  watch();
   app("fail", "()V");
   app("loop", "()V");
   run(10, 10, 500);
@@ -382,7 +330,7 @@ void lives(void) {
 /* The app's own face: configured by BlockCanary's names, told on another thread. */
 void faced(void) {
   vm_begin();
-  snprintf(folder, sizeof folder, "/dev/shm/bc-java-%d", static_cast<int>(getpid()));
+  name_folder();
   CHECK(app_number("face", static_cast<jint>(getpid())) == 0, "the face refuses");
   run_bare(10, 10, 500);
   CHECK_OK(bc_flush(20000));
@@ -468,5 +416,8 @@ void planted(void) {
 }  // namespace
 
 CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_detached", from_detached},
-      {"from_attached", from_attached}, {"from_library", from_library}, {"in_vain", in_vain}, {"thrown", thrown}, {"refused", refused}, {"called_back", called_back},
-      {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced}, {"killed", killed}, {"costs", costs}, {"planted", planted})
+      {"from_attached", from_attached}, {"from_library", from_library}, {"in_vain", in_vain}, {"thrown", thrown},
+      {"refused", refused}, {"called_back", called_back}, {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced},
+      {"killed", killed}, {"wrapped", wrapped}, {"wrapped_lives", wrapped_lives}, {"within", within},
+      {"left_within", left_within}, {"climbed", climbed}, {"throwing", throwing}, {"idle_after", idle_after}, {"odd_names", odd_names},
+      {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep}, {"costs", costs}, {"planted", planted})

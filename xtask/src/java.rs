@@ -202,6 +202,7 @@ impl Work {
     fn javac(&self) -> Command {
         let mut javac = command(self.jdk.join("bin/javac"));
         javac.args(["-Xlint:all,-options,-classfile,-deprecation", "-Werror"]);
+        javac.args(["-encoding", "UTF-8"]);
         javac.args(["-source", JAVA_VERSION, "-target", JAVA_VERSION]);
         javac
     }

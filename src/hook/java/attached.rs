@@ -12,7 +12,6 @@ use crate::sys::clock::{self, Ticks};
 use crate::sys::lock::Lock;
 use crate::sys::thread::Thread;
 use crate::sys::{own_threads, signal, thread};
-use crate::watch::slot::{Slot, slot};
 use crate::watch::token::Token;
 use core::ffi::c_void;
 use core::ptr;
@@ -85,6 +84,7 @@ fn reset_after_fork() {
     THREAD.free_after_fork();
     ROOM.free_after_fork();
     *THREAD.lock() = None;
+    hooked::reset_after_fork();
     looper::reset_after_fork();
     java::reset_after_fork();
 }
@@ -133,7 +133,6 @@ impl Attached {
                 break;
             }
             let posts = POSTS.swap(false, AcqRel);
-            let is_precise = self.loop_of_marks().is_some();
             // Asked each time: a VM that has gone down would keep for ever who calls it.
             match self.vm.env() {
                 Some(env) => self.serve(env, posts),
@@ -143,11 +142,14 @@ impl Attached {
                 }
                 None => {}
             }
-            BELL.sleep(heard, is_precise.then_some(ROUND_NS));
+            BELL.sleep(heard, hooked::is_in().then_some(ROUND_NS));
         }
-        if let Some(env) = self.vm.env() {
-            env.frame(|| hooked::take_out(env));
-            embedded::forget(env);
+        match self.vm.env() {
+            Some(env) => {
+                hooked::take_out(env, &hooked::changes());
+                embedded::forget(env);
+            }
+            None => hooked::forget(),
         }
         self.vm.detach();
     }
@@ -162,32 +164,33 @@ impl Attached {
         }
         let token = Token::from_raw(java::current_loop());
         if let Some((token, stretch)) = token.zip(java::take_wanted()) {
-            let is_precise = self.loop_of_marks().is_some();
+            let is_precise = hooked::loop_of_marks().is_some();
             stack::take(env, token, stretch, is_precise, &mut ROOM.lock());
+        }
+        if hooked::is_in() && hooked::loop_of_marks().is_none() {
+            let changes = hooked::changes();
+            // The main thread may have been about to watch itself.
+            if hooked::loop_of_marks().is_none() {
+                hooked::take_out(env, &changes);
+            }
         }
         if Ticks::now().since(self.looked) >= ROUND_NS {
             self.look_after_printer(env);
         }
     }
 
-    /// The main thread's slot, in precise mode.
-    fn loop_of_marks(&self) -> Option<&'static Slot> {
-        let token = Token::from_raw(java::current_loop())?;
-        let slot = slot(token.slot());
-        (slot.is(token) && !slot.probe.is_used()).then_some(slot)
-    }
-
     /// Has the main thread run and left no mark? Then our Printer may be gone. As long as marks come, whoever has put
     /// another one over it calls it.
     fn look_after_printer(&mut self, env: Env) {
-        let Some(slot) = self.loop_of_marks() else { return };
+        let Some(slot) = hooked::loop_of_marks() else { return };
         self.looked = Ticks::now();
         let cpu_ns = clock::thread_cpu(slot.tid.load(Relaxed)).unwrap_or(0);
         let Some(seen) = slot.look() else { return };
         let now = Watched { token: java::current_loop(), cpu_ns, version: seen.version };
         let before = core::mem::replace(&mut self.watched, now);
         if before.token == now.token && before.version == now.version && before.cpu_ns != now.cpu_ns {
-            env.frame(|| hooked::put_in_again(env));
+            let changes = hooked::changes();
+            env.frame(|| hooked::put_in_again(env, &changes));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! `None` then. None may be called while an exception is pending: see `undisturbed`.
 #![allow(unsafe_code)]
 
+use super::modified;
 use core::ffi::{CStr, c_void};
 use core::ptr::{self, NonNull};
 use jni_sys as sys;
@@ -196,13 +197,6 @@ impl Env {
         Some(call!(self.0, v1_1.GetStaticBooleanField(class, field)))
     }
 
-    /// Has it say so.
-    pub fn set_static_flag(self, class: Object, name: &CStr, value: bool) -> Option<()> {
-        let field = self.fine(call!(self.0, v1_1.GetStaticFieldID(class, name.as_ptr(), c"Z".as_ptr())))?;
-        call!(self.0, v1_1.SetStaticBooleanField(class, field, value));
-        Some(())
-    }
-
     /// Gives native methods of a class's their functions.
     ///
     /// # Safety
@@ -224,13 +218,21 @@ impl Env {
         self.fine(call!(self.0, v1_1.NewStringUTF(text.as_ptr())))
     }
 
-    /// Copies a string of Java's; how many bytes. One that does not fit is cut, between characters.
-    pub fn copy_string(self, string: Object, room: &mut [u8]) -> usize {
-        // A NUL is written behind, and one character of Java's takes three bytes at most.
-        let most = room.len().saturating_sub(1) / 3;
-        let length = call!(self.0, v1_1.GetStringLength(string)).min(most as sys::jsize);
-        call!(self.0, v1_2.GetStringUTFRegion(string, 0, length, room.as_mut_ptr().cast()));
-        if self.is_fine() { room.iter().position(|byte| *byte == 0).unwrap_or(0) } else { 0 }
+    /// How many of Java's characters a string of Java's has.
+    pub fn string_length(self, string: Object) -> usize {
+        usize::try_from(call!(self.0, v1_1.GetStringLength(string))).unwrap_or(0)
+    }
+
+    /// Copies a string of Java's from its `from`th character on; how many bytes. One that does not fit is cut, between
+    /// characters.
+    pub fn copy_string(self, string: Object, from: usize, room: &mut [u8]) -> usize {
+        let length = self.string_length(string).saturating_sub(from).min(letters_in(room));
+        call!(
+            self.0,
+            v1_2.GetStringUTFRegion(string, from as sys::jsize, length as sys::jsize, room.as_mut_ptr().cast())
+        );
+        let length = if self.is_fine() { room.iter().position(|byte| *byte == 0).unwrap_or(0) } else { 0 };
+        modified::to_standard(room.get_mut(..length).unwrap_or(&mut []))
     }
 
     /// A buffer of Java's over bytes that stay, and that nobody writes to.
@@ -273,6 +275,12 @@ impl Env {
     pub fn give_up(self, object: Object) {
         call!(self.0, v1_1.DeleteLocalRef(object));
     }
+}
+
+/// How many of Java's characters fit, whichever they are.
+pub fn letters_in(room: &[u8]) -> usize {
+    // A NUL is written behind, and one takes three bytes at most.
+    room.len().saturating_sub(1) / 3
 }
 
 fn values(objects: &[Object]) -> [sys::jvalue; 2] {

@@ -10,8 +10,45 @@ pub type What = ArrayVec<u8, 255>;
 
 const BEGIN: &[u8] = b">>>>> Dispatching to ";
 
-/// Reads it; empty where it says nothing of a known form.
-pub fn what(line: &[u8]) -> What {
+/// Bytes of a line that are looked at, if it is a long one: callbacks may tell all that they have in them.
+const HEAD: usize = 1024;
+/// Bytes at its end, where the number is.
+const TAIL: usize = 64;
+
+/// A line, or begin and end of a long one.
+pub struct Line {
+    head: ArrayVec<u8, HEAD>,
+    tail: Option<ArrayVec<u8, TAIL>>,
+}
+
+impl Line {
+    /// Of no message.
+    pub const NONE: Line = Line { head: ArrayVec::new_const(), tail: None };
+
+    /// Has the begin read by `copy`, which is given room and says how many bytes it has put there.
+    pub fn read_head(&mut self, copy: impl FnOnce(&mut [u8]) -> usize) {
+        self.head = read(copy);
+    }
+
+    /// The same of the end, of a line that is longer.
+    pub fn read_tail(&mut self, copy: impl FnOnce(&mut [u8]) -> usize) {
+        self.tail = Some(read(copy));
+    }
+
+    /// The message's name; empty where it says nothing of a known form.
+    pub fn what(&self) -> What {
+        what(&self.head, self.tail.as_deref())
+    }
+}
+
+fn read<const ROOM: usize>(copy: impl FnOnce(&mut [u8]) -> usize) -> ArrayVec<u8, ROOM> {
+    let mut room = [0; ROOM];
+    let length = copy(&mut room);
+    room.iter().take(length).copied().collect()
+}
+
+/// `tail`: the line is longer than its begin, and ends so.
+fn what(line: &[u8], tail: Option<&[u8]>) -> What {
     let mut what = What::new();
     let Some(rest) = line.strip_prefix(BEGIN) else { return what };
     // A handler that tells of itself in other words has no class that would be known.
@@ -19,22 +56,26 @@ pub fn what(line: &[u8]) -> What {
         Some((class, rest)) => (class_name(class), split(rest, b"} ").map_or(&[][..], |(_, rest)| rest)),
         None => (None, rest),
     };
-    let callback = rsplit(rest, b": ").map_or(&[][..], |(callback, _)| callback);
-    let number = rsplit(line, b": ").map(|(_, number)| number).filter(|number| is_number(number));
+    // Nothing that is as long as that is a class, and what of it is there may end anywhere.
+    let callback = rsplit(rest, b": ").filter(|_| tail.is_none()).map_or(&[][..], |(callback, _)| callback);
+    let number = rsplit(tail.unwrap_or(line), b": ").map(|(_, number)| number).filter(|number| is_number(number));
     put(&mut what, handler.unwrap_or(b"Handler"));
     if let Some(callback) = class_of(callback) {
-        put(&mut what, b" callback=");
-        put(&mut what, callback);
+        put_whole(&mut what, b" callback=", callback);
     }
     if let Some(number) = number {
-        put(&mut what, b" what=");
-        put(&mut what, number);
+        put_whole(&mut what, b" what=", number);
     }
     what
 }
 
+/// What does not fit is left out, between letters.
 fn put(what: &mut What, text: &[u8]) {
-    what.extend(text.iter().copied().take(what.remaining_capacity()));
+    let mut fits = text.len().min(what.remaining_capacity());
+    while text.get(fits).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        fits -= 1;
+    }
+    what.extend(text.iter().copied().take(fits));
 }
 
 /// The class of an object that tells of itself by class and hash, as all do that say nothing else.
@@ -43,6 +84,14 @@ fn class_of(object: &[u8]) -> Option<&[u8]> {
     let is_hash = (1..=8).contains(&hash.len()) && hash.iter().all(u8::is_ascii_hexdigit);
     // What stands behind a slash tells generated classes of one name apart.
     class.split(|byte| *byte == b'/').next().filter(|_| is_hash).and_then(class_name)
+}
+
+/// Both or nothing.
+fn put_whole(what: &mut What, key: &[u8], value: &[u8]) {
+    if key.len() + value.len() <= what.remaining_capacity() {
+        put(what, key);
+        put(what, value);
+    }
 }
 
 /// A class's name has letters, digits and a few signs, and a part before each dot: nothing that a sentence is.
@@ -92,9 +141,21 @@ mod tests {
             ("", ""),
         ];
         for (line, expected) in table {
-            assert_eq!(String::from_utf8_lossy(&what(line.as_bytes())), expected, "{line}");
+            assert_eq!(String::from_utf8_lossy(&what(line.as_bytes(), None)), expected, "{line}");
         }
         let long = format!(">>>>> Dispatching to Handler ({}) {{1}} null: 1", "x".repeat(400));
-        assert_eq!(what(long.as_bytes()).len(), 255);
+        assert_eq!(what(long.as_bytes(), None).len(), 255);
+        let long = format!(">>>>> Dispatching to Handler ({}) {{1}} null: 1", "\u{1d4b3}".repeat(400));
+        assert_eq!(what(long.as_bytes(), None).as_slice(), "\u{1d4b3}".repeat(63).as_bytes());
+    }
+
+    #[test]
+    fn long_lines_have_their_number_at_their_end() {
+        // The begin may end within what the callback says: in what looks like a number, or like a class.
+        for head in [" pin: 1234", " jane@abc: 1", ""] {
+            let head = format!(">>>>> Dispatching to Handler (a.B) {{1}}{head}");
+            assert_eq!(what(head.as_bytes(), Some(b" and so on: -77")).as_slice(), b"a.B what=-77", "{head}");
+            assert_eq!(what(head.as_bytes(), Some(b"none")).as_slice(), b"a.B", "{head}");
+        }
     }
 }

@@ -74,10 +74,14 @@ pub(super) fn main_looper(env: Env) -> Option<Object> {
 
 /// On the main thread.
 fn here(env: Env, name: &[u8]) -> Result<Token, Failure> {
-    let is_hooked = env.frame(|| hooked::put_in(env)).is_some();
+    let changes = hooked::changes();
+    // One that is watched already stays so.
+    let is_probed = hooked::loop_of_java().is_some_and(|slot| slot.probe.is_used());
+    let is_hooked = !is_probed && env.frame(|| hooked::put_in(env, &changes)).is_some();
     let token = if is_hooked {
         registry::watch(Some(name)).map_err(|refusal| {
-            env.frame(|| hooked::take_out(env));
+            // Nobody is watched by it: bc-java takes it out.
+            java::BELL.ring();
             Failure::Probe(probe::Failure::Refused(refusal))
         })?
     } else {
@@ -89,6 +93,7 @@ fn here(env: Env, name: &[u8]) -> Result<Token, Failure> {
         unsafe { probe::watch(looper, Some(name)) }.map_err(Failure::Probe)?
     };
     java::set_loop(token.raw());
+    drop(changes);
     java::BELL.ring();
     Ok(token)
 }

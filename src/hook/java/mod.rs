@@ -7,6 +7,7 @@ mod env;
 mod hooked;
 mod line;
 mod looper;
+mod modified;
 mod stack;
 
 pub use looper::watch;

@@ -1,7 +1,8 @@
 //! The Java stack of the main thread, as the VM tells it.
 
-use super::env::Env;
-use super::{hooked, line, looper};
+use super::env::{Env, letters_in};
+use super::line::Line;
+use super::{hooked, looper};
 use crate::sample::java::{self, Stack};
 use crate::sys::clock::Ticks;
 use crate::watch::slot::slot;
@@ -9,8 +10,6 @@ use crate::watch::token::Token;
 
 /// Elements that are told; the outermost are left out. A main thread's stack is mostly the framework's.
 const MOST: usize = 96;
-/// Bytes of a Looper's line that are looked at.
-const LINE: usize = 1024;
 
 /// Takes it for this stretch, and keeps it if the stretch goes on still: then it is of no other message. The VM may take its
 /// time for it.
@@ -26,9 +25,9 @@ pub(super) fn take(env: Env, token: Token, stretch: usize, is_precise: bool, sta
     env.frame(|| fill(env, stack))?;
     stack.at = Ticks::now();
     if is_precise {
-        let mut text = [0; LINE];
-        let length = env.frame(|| hooked::read_line(env, &mut text)).unwrap_or(0);
-        stack.name(&line::what(text.get(..length).unwrap_or(&[])));
+        let mut line = Line::NONE;
+        let _ = env.frame(|| hooked::read_line(env, &mut line));
+        stack.name(&line.what());
     }
     if !goes_on() {
         return None;
@@ -47,7 +46,9 @@ fn fill(env: Env, stack: &mut Stack) -> Option<()> {
     for place in 0..count.min(MOST) {
         let element = env.element(elements, place)?;
         let text = env.get_by(element, to_string)?;
-        let length = env.copy_string(text, stack.room());
+        // Whole ones only, but for one that would be alone.
+        let fits = told == 0 || env.string_length(text) <= letters_in(stack.room());
+        let length = if fits { env.copy_string(text, 0, stack.room()) } else { 0 };
         env.give_up(text);
         env.give_up(element);
         if length == 0 {

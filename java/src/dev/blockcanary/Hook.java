@@ -1,5 +1,6 @@
 package dev.blockcanary;
 
+import android.os.MessageQueue;
 import android.util.Printer;
 import dalvik.annotation.optimization.CriticalNative;
 
@@ -8,22 +9,28 @@ import dalvik.annotation.optimization.CriticalNative;
  * Printer, which marks begin and end of each message and calls the Printer that was there before as if it were not there
  * itself. The library finds this class and its members by their names.
  */
-final class Hook implements Printer, Runnable {
+final class Hook implements Printer, Runnable, MessageQueue.IdleHandler {
     /** Each message is marked; otherwise the Looper is watched by a heartbeat and there is no Printer. */
     static volatile boolean precise;
-    /** The library watches. */
-    static volatile boolean on;
-    /** The Printer that was there before. */
-    static volatile Printer previous;
+    /** The queue's idle handler while messages are marked; null while they are not. */
+    static volatile Hook watching;
     /** Of the message that runs; read when it is late. */
     static volatile String line;
 
-    /** A message has begun. Who is put in within a message hears of its end first. */
-    private boolean open;
+    /** One of these is being told of a message: it marks, and those that it leads to do not. */
+    private static boolean told;
+
+    /**
+     * The Printer that was there before this one. Each has its own: one that others have put Printers over is called by
+     * them for as long as they like, also when the library has gone.
+     */
+    private final Printer previous;
     /** A Printer that was put in over this one may call it, and be called by it. */
     private boolean inside;
 
-    Hook() {}
+    Hook(Printer previous) {
+        this.previous = previous;
+    }
 
     @Override
     public void run() {
@@ -32,41 +39,47 @@ final class Hook implements Printer, Runnable {
 
     @Override
     public void println(String text) {
-        if (inside || text == null) {
+        if (inside) {
             return;
         }
-        inside = true;
+        boolean marks = !told && watching != null && text != null;
+        boolean wasTold = told;
+        inside = told = true;
         try {
-            if (on && text.startsWith(">")) {
-                if (open) {
-                    // It has thrown, and somebody has caught that and runs the Looper on.
-                    end();
-                }
+            if (marks && text.startsWith(">")) {
                 line = text;
-                open = true;
                 begin();
             }
-            Printer next = previous;
-            if (next != null) {
-                next.println(text);
+            if (previous != null) {
+                previous.println(text);
             }
         } finally {
-            if (open && text.startsWith("<")) {
-                open = false;
-                if (on) {
-                    end();
-                }
+            if (marks && text.startsWith("<")) {
+                end();
             }
             inside = false;
+            told = wasTold;
         }
+    }
+
+    /** The queue has no message that is due, so none runs: one that has thrown has told of no end. */
+    @Override
+    public boolean queueIdle() {
+        boolean stays = watching == this;
+        if (stays) {
+            end();
+        }
+        return stays;
     }
 
     /** Watches the calling thread, the main one. */
     private static native void watch();
 
+    /** A message begins, and the one before has ended in whichever way. */
     @CriticalNative
     private static native void begin();
 
+    /** It ends, unless none has begun: who is put in within a message hears of its end first. */
     @CriticalNative
     private static native void end();
 }
