@@ -114,9 +114,13 @@ jint app_number(const char *name, jint number) {
 }
 
 jint others(const char *name, jint number) {
+  return number_of("dev/blockcanary/test/Others", name, number);
+}
+
+jint number_of(const char *of, const char *name, jint number) {
   JNIEnv *here = env();
   jclass owner;
-  jmethodID found = method(here, &owner, name, "(I)I", "dev/blockcanary/test/Others");
+  jmethodID found = method(here, &owner, name, "(I)I", of);
   jint result = here->CallStaticIntMethod(owner, found, number);
   fine(here, name);
   here->DeleteLocalRef(owner);

@@ -13,6 +13,7 @@ JavaVM *vm(void);
 void app(const char *name, const char *signature, ...);
 jint app_number(const char *name, jint number);
 /* The same of `Others`. */
+jint number_of(const char *of, const char *name, jint number);
 jint others(const char *name, jint number);
 bool app_truth(const char *name, jint number);
 /* Calls this with the numbers of `Messages.step`. */

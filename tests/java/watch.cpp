@@ -35,6 +35,11 @@ void odd_names();
 void other_loader();
 void rewatched();
 void deep();
+/* The Java face, used wrongly. */
+void face_misused();
+/* Many lives, and lives that end in a watch. */
+void cycles();
+void racing();
 
 namespace {
 
@@ -420,4 +425,5 @@ CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_det
       {"refused", refused}, {"called_back", called_back}, {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced},
       {"killed", killed}, {"wrapped", wrapped}, {"wrapped_lives", wrapped_lives}, {"within", within},
       {"left_within", left_within}, {"climbed", climbed}, {"throwing", throwing}, {"idle_after", idle_after}, {"odd_names", odd_names},
-      {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep}, {"costs", costs}, {"planted", planted})
+      {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep},
+      {"face_misused", face_misused}, {"cycles", cycles}, {"racing", racing}, {"costs", costs}, {"planted", planted})

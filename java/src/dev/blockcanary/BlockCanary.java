@@ -5,6 +5,7 @@ import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
 import java.io.File;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 
 /** Watches the main thread of an app: <code>BlockCanary.install(context, config).start()</code>. */
 public final class BlockCanary {
@@ -21,6 +22,7 @@ public final class BlockCanary {
     /**
      * Makes the library ready; a second call changes nothing.
      *
+     * @throws IllegalArgumentException if a duration is negative
      * @throws IllegalStateException if the native library refuses; the log says why
      * @throws UnsatisfiedLinkError if there is no library of the name that the configuration gives, or it lacks the native
      *     half of this
@@ -29,6 +31,11 @@ public final class BlockCanary {
         if (instance != null) {
             return instance;
         }
+        Objects.requireNonNull(context, "context");
+        Objects.requireNonNull(config, "config");
+        int threshold = duration("provideBlockThreshold", config.provideBlockThreshold());
+        int interval = duration("provideDumpInterval", config.provideDumpInterval());
+        String path = Objects.requireNonNull(config.providePath(), "providePath");
         String library = config.provideLibrary();
         if (library != null) {
             System.loadLibrary(library);
@@ -42,7 +49,7 @@ public final class BlockCanary {
         } catch (PackageManager.NameNotFoundException unknown) {
             // Reports lack it.
         }
-        File folder = new File(context.getFilesDir(), config.providePath());
+        File folder = new File(context.getFilesDir(), path);
         String[] words = {
             folder.getPath(), config.provideQualifier(), version, code, config.provideUid(), config.provideNetworkType()
         };
@@ -51,7 +58,7 @@ public final class BlockCanary {
             bytes[i] = words[i] == null ? null : (words[i] + '\0').getBytes(StandardCharsets.UTF_8);
         }
         long seconds = Math.max(0, config.provideMonitorDuration()) * 3600L;
-        check(nativeInstall(config.provideBlockThreshold(), config.provideDumpInterval(), seconds, bytes));
+        check(nativeInstall(threshold, interval, seconds, bytes));
         Hook.precise = config.isPrecise();
         instance = new BlockCanary();
         return instance;
@@ -89,6 +96,13 @@ public final class BlockCanary {
 
     private static String string(byte[] bytes) {
         return bytes == null ? null : new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    private static int duration(String name, int ms) {
+        if (ms < 0) {
+            throw new IllegalArgumentException("blockcanary: " + name + ": " + ms);
+        }
+        return ms;
     }
 
     private static void check(String refusal) {

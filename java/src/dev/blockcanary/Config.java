@@ -25,7 +25,7 @@ public class Config {
         return 0;
     }
 
-    /** A message that takes longer is a block. Milliseconds. */
+    /** A message that takes longer is a block; 0: the library's own limit, which is this one. Milliseconds. */
     public int provideBlockThreshold() {
         return 1000;
     }

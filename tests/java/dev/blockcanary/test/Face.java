@@ -17,7 +17,7 @@ final class Face {
     private static final AtomicIntegerArray states = new AtomicIntegerArray(8);
 
     /** What an app has of the system. */
-    private static final class App extends ContextWrapper {
+    static final class App extends ContextWrapper {
         App() {
             super(null);
         }

@@ -210,5 +210,12 @@ final class Others {
         return total;
     }
 
+    /** How many the main queue has. */
+    static int handlers(int nothing) throws ReflectiveOperationException {
+        Field field = android.os.MessageQueue.class.getDeclaredField("mIdleHandlers");
+        field.setAccessible(true);
+        return ((java.util.List<?>) field.get(Looper.getMainLooper().getQueue())).size();
+    }
+
     private Others() {}
 }
