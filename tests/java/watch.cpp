@@ -35,6 +35,8 @@ void odd_names();
 void other_loader();
 void rewatched();
 void deep();
+void changed_within();
+void toggled();
 /* The Java face, used wrongly. */
 void face_misused();
 /* Many lives, and lives that end in a watch. */
@@ -425,5 +427,6 @@ CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_det
       {"refused", refused}, {"called_back", called_back}, {"vm_gone", vm_gone}, {"lives", lives}, {"faced", faced},
       {"killed", killed}, {"wrapped", wrapped}, {"wrapped_lives", wrapped_lives}, {"within", within},
       {"left_within", left_within}, {"climbed", climbed}, {"throwing", throwing}, {"idle_after", idle_after}, {"odd_names", odd_names},
-      {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep},
+      {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep}, {"changed_within", changed_within},
+      {"toggled", toggled},
       {"face_misused", face_misused}, {"cycles", cycles}, {"racing", racing}, {"costs", costs}, {"planted", planted})

@@ -184,10 +184,14 @@ final class Others {
         return 0;
     }
 
-    /** The stack is this deep when it blocks. */
+    /** The stack is this deep when it blocks, in functions whose names are so long that not all are kept. */
     static int deep(int depth) {
+        return deepBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelow(depth);
+    }
+
+    private static int deepBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelow(int depth) {
         if (depth > 0) {
-            return deep(depth - 1) + 1;
+            return deepBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelowAndBelow(depth - 1) + 1;
         }
         Messages.block(500);
         return 0;
