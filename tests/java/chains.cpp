@@ -154,7 +154,7 @@ void throwing(void) {
     app("post", "(III)V", 1, 0, 0);
     app("loop", "()V");
     /* Ours was taken out by the one that threw. The wait for messages comes through between them. */
-    WAIT_FOR((run_bare(20), others("later", 1), app("loop", "()V"), misused() == 1), 20000);
+    WAIT_FOR((run_bare(20), others("later", 20), app("loop", "()V"), misused() == 1), 20000);
     uint64_t before = dispatches();
     run_bare(99);
     CHECK(dispatches() == before + 100, "%llu dispatches", static_cast<unsigned long long>(dispatches() - before));
