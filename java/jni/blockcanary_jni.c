@@ -106,6 +106,9 @@ NATIVE(jstring, nativeInstall)
   }
   if (status == BC_OK) {
     status = bc_set_listener(listener, NULL);
+    if (status != BC_OK) {
+      bc_uninstall(); /* so that it can be tried again */
+    }
   }
   return answer(env, status);
 }

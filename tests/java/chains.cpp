@@ -45,6 +45,10 @@ void uninstall_elsewhere(JNIEnv *, jint) {
   join_thread(start_thread(uninstall, nullptr));
 }
 
+void busy_elsewhere(JNIEnv *, jint) {
+  others("busy", 50);
+}
+
 void climb(JNIEnv *, jint) {
   others("climb", 0);
 }
@@ -161,4 +165,25 @@ void throwing(void) {
     CHECK(misused() == 1, "%llu misused", static_cast<unsigned long long>(misused()));
     end();
   }
+}
+
+/* A Printer over ours that is another thread's, too: what that thread does is no message of the main one's. */
+void shared(void) {
+  begin(true, 200);
+  watch();
+  run_bare(0);
+  others("share", 0);
+  for (int time = 0; time < 20; time++) {
+    run_step(busy_elsewhere);
+  }
+  /* A message for each step, one behind each that ends the loop, and the one before. */
+  CHECK(dispatches() == 41, "%llu dispatches of 41", static_cast<unsigned long long>(dispatches()));
+  others("later", 1500);
+  app("loop", "()V");
+  flush();
+  CHECK(blocks_told() == 0, "%u blocks of a thread that waited", blocks_told());
+  run(10, 10, 500);
+  CHECK(misused() == 0, "%llu misused", static_cast<unsigned long long>(misused()));
+  CHECK(blocks_in(BC_BLOCK_ENDED) == 1, "%u blocks of one", blocks_in(BC_BLOCK_ENDED));
+  end();
 }

@@ -29,6 +29,7 @@ void within();
 void left_within();
 void climbed();
 void throwing();
+void shared();
 /* Messages, modes and loaders that are out of the ordinary. */
 void idle_after();
 void odd_names();
@@ -428,5 +429,5 @@ CASES({"probed", probed}, {"marked", marked}, {"printers", printers}, {"from_det
       {"killed", killed}, {"wrapped", wrapped}, {"wrapped_lives", wrapped_lives}, {"within", within},
       {"left_within", left_within}, {"climbed", climbed}, {"throwing", throwing}, {"idle_after", idle_after}, {"odd_names", odd_names},
       {"other_loader", other_loader}, {"rewatched", rewatched}, {"deep", deep}, {"changed_within", changed_within},
-      {"toggled", toggled},
+      {"toggled", toggled}, {"shared", shared},
       {"face_misused", face_misused}, {"cycles", cycles}, {"racing", racing}, {"costs", costs}, {"planted", planted})

@@ -1,5 +1,6 @@
 package dev.blockcanary;
 
+import android.os.Looper;
 import android.os.MessageQueue;
 import android.util.Printer;
 import dalvik.annotation.optimization.CriticalNative;
@@ -27,6 +28,9 @@ final class Hook implements Printer, Runnable, MessageQueue.IdleHandler {
     private final Printer previous;
     /** A Printer that was put in over this one may call it, and be called by it. */
     private boolean inside;
+    /** The same of other threads than the main one: a Printer that was put over this one may be that of their Loopers, too. */
+    private final ThreadLocal<Boolean> insideElsewhere = new ThreadLocal<>();
+    private final Thread main = Looper.getMainLooper().getThread();
 
     Hook(Printer previous) {
         this.previous = previous;
@@ -39,6 +43,10 @@ final class Hook implements Printer, Runnable, MessageQueue.IdleHandler {
 
     @Override
     public void println(String text) {
+        if (Thread.currentThread() != main) {
+            pass(text);
+            return;
+        }
         if (inside) {
             return;
         }
@@ -59,6 +67,19 @@ final class Hook implements Printer, Runnable, MessageQueue.IdleHandler {
             }
             inside = false;
             told = wasTold;
+        }
+    }
+
+    /** A message of another thread's, which is not watched by this. */
+    private void pass(String text) {
+        if (previous == null || insideElsewhere.get() != null) {
+            return;
+        }
+        insideElsewhere.set(true);
+        try {
+            previous.println(text);
+        } finally {
+            insideElsewhere.remove();
         }
     }
 

@@ -1,12 +1,14 @@
 package dev.blockcanary.test;
 
 import android.os.Handler;
+import android.os.HandlerThread;
 import android.os.Looper;
 import android.os.Message;
 import android.util.Printer;
 import java.lang.reflect.Field;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.util.concurrent.CountDownLatch;
 
 /** Whoever else has to do with the main Looper: Printers of other libraries, and messages with odd names. */
 final class Others {
@@ -219,6 +221,43 @@ final class Others {
         Field field = android.os.MessageQueue.class.getDeclaredField("mIdleHandlers");
         field.setAccessible(true);
         return ((java.util.List<?>) field.get(Looper.getMainLooper().getQueue())).size();
+    }
+
+    /** Calls the one that was there before, from whichever thread tells it of a message. */
+    static final class Shared implements Printer {
+        private final Printer before;
+
+        Shared(Printer before) {
+            this.before = before;
+        }
+
+        @Override
+        public void println(String line) {
+            before.println(line);
+        }
+    }
+
+    private static HandlerThread worker;
+
+    /** One Printer of the main Looper and of another thread's. */
+    static int share(int nothing) throws ReflectiveOperationException {
+        Printer shared = new Shared(top());
+        Looper.getMainLooper().setMessageLogging(shared);
+        worker = new HandlerThread("worker");
+        worker.start();
+        worker.getLooper().setMessageLogging(shared);
+        return 0;
+    }
+
+    /** That thread has so many messages, and is waited for. */
+    static int busy(int messages) throws InterruptedException {
+        CountDownLatch done = new CountDownLatch(messages + 1);
+        Handler handler = new Handler(worker.getLooper());
+        for (int i = 0; i <= messages; i++) {
+            handler.post(done::countDown);
+        }
+        done.await();
+        return 0;
     }
 
     private Others() {}
