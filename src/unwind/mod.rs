@@ -21,7 +21,7 @@ pub mod fp;
 mod heads;
 #[cfg(target_arch = "x86_64")]
 pub mod instruction;
-#[cfg(any(test, target_arch = "riscv64"))]
+#[cfg(any(all(test, target_pointer_width = "64"), target_arch = "riscv64"))]
 mod instruction_riscv64;
 #[cfg(any(test, target_arch = "aarch64", target_arch = "riscv64"))]
 mod kept;
@@ -29,7 +29,7 @@ mod kept;
 mod link;
 #[cfg(any(test, target_arch = "aarch64"))]
 mod link_arm64;
-#[cfg(any(test, target_arch = "riscv64"))]
+#[cfg(any(all(test, target_pointer_width = "64"), target_arch = "riscv64"))]
 mod link_riscv64;
 pub mod memory;
 pub mod modules;
@@ -37,7 +37,7 @@ pub mod modules;
 pub mod prologue;
 #[cfg(any(test, target_arch = "aarch64"))]
 mod prologue_arm64;
-#[cfg(any(test, target_arch = "riscv64"))]
+#[cfg(any(all(test, target_pointer_width = "64"), target_arch = "riscv64"))]
 mod prologue_riscv64;
 mod proof;
 pub mod registers;
@@ -45,7 +45,7 @@ pub mod rules;
 pub mod search;
 #[cfg(any(test, target_arch = "aarch64"))]
 mod sigreturn_arm64;
-#[cfg(any(test, target_arch = "riscv64"))]
+#[cfg(target_arch = "riscv64")]
 mod sigreturn_riscv64;
 pub mod symbols;
 pub mod walk;
