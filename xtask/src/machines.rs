@@ -9,8 +9,9 @@ mod i686;
 mod riscv64;
 
 use crate::elsewhere::{PATIENCE_S, Program, Standard, World};
-use crate::run::{Outcome, output_of, root, run};
+use crate::run::{Outcome, at_once, output_of, root, run};
 use crate::tools;
+use std::process::Command;
 
 /// A processor, and how to come by programs for it.
 pub struct Machine {
@@ -46,6 +47,17 @@ pub fn named(name: &str) -> Option<&'static Machine> {
     ALL.into_iter().chain([&riscv64::MACHINE]).find(|machine| machine.name == name)
 }
 
+/// Builds what `check_within_all` runs of all of them, side by side: making a standard library takes one processor at most
+/// times.
+pub fn build_all() -> Outcome {
+    let worlds = ALL.into_iter().map(|machine| Ok((machine, machine.world()?))).collect::<Outcome<Vec<_>>>()?;
+    let build = |(machine, world): &(&Machine, World)| {
+        run(machine.cargo_test(world, machine.tests).arg("--no-run"))?;
+        world.build_archive()
+    };
+    at_once(&worlds, build).map(drop)
+}
+
 /// Real-time signals that an emulator delivers are fewer than it says; the library would choose one of the others.
 const SIGNAL: &str = "TEST_SIGNAL=40";
 
@@ -68,11 +80,18 @@ impl Machine {
     }
 
     fn check(&self, tests: &[&str]) -> Outcome {
+        let world = self.world()?;
+        run(&mut self.cargo_test(&world, tests))?;
+        world.build_archive()?;
+        example(&world)?;
+        self.programs.iter().try_for_each(|program| world.test(program))
+    }
+
+    fn world(&self) -> Outcome<World> {
         tools::ensure_packages(&[tools::PACKAGES, tools::LINKER, self.packages])?;
-        let emulator: Vec<String> =
-            self.emulator.map(|program| [program, "-L", self.root].map(str::to_owned)).into_iter().flatten().collect();
+        let emulator = self.emulator();
         let for_programs = if emulator.is_empty() { vec![] } else { ["-E", SIGNAL].map(str::to_owned).to_vec() };
-        let world = World {
+        Ok(World {
             triple: self.triple,
             standard: Standard::of(self.triple)?,
             name: self.name,
@@ -83,26 +102,32 @@ impl Machine {
                 .map(str::to_owned)
                 .collect(),
             libraries: [self.link_arguments(), ["-pthread", "-ldl"].map(str::to_owned).to_vec()].concat(),
-            runner: [emulator.clone(), for_programs].concat(),
+            runner: [emulator, for_programs].concat(),
             flags: "",
             patience_s: PATIENCE_S,
-        };
+        })
+    }
 
+    /// The emulator with what it takes, if there is one.
+    fn emulator(&self) -> Vec<String> {
+        let words = self.emulator.map(|program| [program, "-L", self.root].map(str::to_owned));
+        words.into_iter().flatten().collect()
+    }
+
+    /// Builds and runs Rust tests.
+    fn cargo_test(&self, world: &World, tests: &[&str]) -> Command {
         // A test unwinds, so where the standard library is made, it is the whole one.
         let mut cargo = world.cargo("test", "std,test,panic_unwind");
         cargo.args(["--profile", self.profile]).args(tests).env("CC", self.gcc);
         let target = self.triple.to_uppercase().replace('-', "_");
         cargo.env(format!("CARGO_TARGET_{target}_LINKER"), self.gcc);
-        if !emulator.is_empty() {
-            cargo.env(format!("CARGO_TARGET_{target}_RUNNER"), emulator.join(" "));
+        if self.emulator.is_some() {
+            cargo.env(format!("CARGO_TARGET_{target}_RUNNER"), self.emulator().join(" "));
         }
         let flags = self.link_arguments().into_iter().map(|argument| format!("-Clink-arg={argument}"));
         let flags = ["-Cforce-frame-pointers=yes".to_owned()].into_iter().chain(flags).collect::<Vec<_>>();
-        run(cargo.env("RUSTFLAGS", flags.join(" ")))?;
-
-        world.build_archive()?;
-        example(&world)?;
-        self.programs.iter().try_for_each(|program| world.test(program))
+        cargo.env("RUSTFLAGS", flags.join(" "));
+        cargo
     }
 
     /// Programs that run as they are find the C library that was installed for the cross compiler. By the older tag, which

@@ -44,6 +44,10 @@ pub fn main(mut args: pico_args::Arguments) -> Outcome {
         dist::make()?;
         size::check()?;
     }
+    if with_machines {
+        step("builds for other processors");
+        machines::build_all()?;
+    }
     for machine in machines::ALL.into_iter().filter(|_| with_machines) {
         step(machine.name());
         machine.check_within_all()?;
