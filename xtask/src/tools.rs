@@ -144,7 +144,9 @@ pub fn ensure_target(triple: &str) -> bool {
         let folder = output_of(command("rustc").args(["--print", "target-libdir", "--target", triple]));
         folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
     };
-    is_there() || on_path("rustup") && run(command("rustup").args(["target", "add", triple])).is_ok() && is_there()
+    // What it says where there is none to be got is no error of ours: another compiler makes it then.
+    let add = || command("rustup").args(["target", "add", triple]).output().is_ok_and(|output| output.status.success());
+    is_there() || on_path("rustup") && add() && is_there()
 }
 
 /// Makes sure that rustfmt and clippy are there.
